@@ -1,12 +1,15 @@
 """How much one runtime takes on."""
 
+from collections.abc import Callable
+from typing import Any
+
 import attrs
 
 from .errors import InvalidToolError
 
 
-def _count(least: int, *, optional: bool) -> "attrs.validators._ValidatorType[int | None]":  # noqa: SLF001 - attrs names the type only there
-    def check(_: object, field: "attrs.Attribute[int | None]", value: object) -> None:
+def _count(least: int, *, optional: bool) -> "Callable[[Any, attrs.Attribute[Any], object], None]":
+    def check(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
         if optional and value is None:
             return
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -23,7 +26,8 @@ class Limits:
 
     Attributes:
         max_running: Calls that run at once; at least 1. None: no limit.
-        max_queued: Calls that wait for a place; one more is ``rejected`` / ``rate_limited``. 0: nothing waits. None: no limit.
+        max_queued: Calls that wait for a place; one more is ``rejected`` / ``rate_limited``. 0: nothing waits.
+            None: no limit.
         max_threads: Worker threads for synchronous tools; at least 1.
         max_arguments_bytes: Size of one call's arguments as JSON text, in bytes of UTF-8; at least 2.
         max_depth: Levels of nesting of one call's arguments; at least 1.

@@ -56,7 +56,7 @@ class Failure:
     cause: BaseException | None = attrs.field(default=None, eq=False, repr=False)
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the JSON object of this failure: ``category`` and ``message`` always, the rest where it says something."""
+        """Return the JSON object of this failure: ``category`` and ``message``, the rest where it says something."""
         wire: dict[str, Any] = {"category": self.category.value, "message": self.message}
         if self.problems:
             wire["problems"] = [attrs.asdict(problem) for problem in self.problems]

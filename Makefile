@@ -1,0 +1,56 @@
+# Everything is made inside the checkout: the environment is .venv, and nothing else is written outside it.
+# Needed: make, and Python 3.11 or newer. Another interpreter: make test PYTHON=/path/to/python
+
+MAKEFLAGS += --no-builtin-rules
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/sh
+
+VENV := .venv
+BIN := $(VENV)/bin
+NEW_ENOUGH := import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))
+FIND_PYTHON = $(firstword $(foreach p,python3.11 python3 python3.12 python3.13 python3.14 python,$(shell $(p) -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && echo $(p))))
+
+.PHONY: help demo test bench check clean
+
+help: ## Say what there is to make.
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.package ## Run a file of tool calls and show the results.
+	$(BIN)/harbor-async run examples/catalog.py:catalog examples/calls.jsonl
+
+test: $(VENV)/.test ## Run the tests, on asyncio and trio.
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+bench: $(VENV)/.test ## Measure the shell against the hand-written floor.
+	$(BIN)/python -m bench.smoke
+
+check: $(VENV)/.dev ## Run every gate of CI.
+	$(BIN)/nox
+
+clean: ## Remove the environment and everything built.
+	rm -rf $(VENV) .nox .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist docs/_build
+
+# One stamp a level, so that a second make installs nothing. A changed pyproject.toml installs again.
+$(VENV)/.venv:
+	@python='$(or $(PYTHON),$(FIND_PYTHON))'; \
+	if ! "$${python:-false}" -c '$(NEW_ENOUGH)' >/dev/null 2>&1; then \
+		echo "harbor_async needs Python 3.11 or newer with its venv module (Debian: apt-get install python3-venv)." >&2; \
+		echo "Found: $${python:-none on the PATH}. Name another one: make PYTHON=/path/to/python3.11 ..." >&2; \
+		exit 1; \
+	fi; \
+	"$$python" -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@touch $@
+
+$(VENV)/.package: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.package pyproject.toml
+	$(BIN)/python -m pip install --quiet --group test
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.test pyproject.toml
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
