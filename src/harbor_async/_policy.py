@@ -92,7 +92,7 @@ def _retry_on(value: object) -> "frozenset[ErrorClass | type[Exception]] | Calla
         msg = f"ToolPolicy.retry_on: expected error classes, exception types or a function; got {value!r}"
         raise InvalidToolError(msg)
     kept: set[ErrorClass | type[Exception]] = set()
-    for item in items:
+    for item in cast("Iterable[object]", items):
         if isinstance(item, type) and issubclass(item, Exception):
             kept.add(item)
         elif isinstance(item, str) and item in set(ErrorClass):
@@ -169,20 +169,43 @@ class ToolPolicy:
     ) -> "ToolPolicy":
         """Build the policy that Harbor's own settings mean, with its defaulting, its waits and its text classifier.
 
-        Zero and the empty word mean Harbor's default, so "no retries" is ``max_retries=-1`` and "no timeout" is
-        ``timeout_ms=-1``.
+        Danger: it retries as Harbor does, so a tool that declares an effect is run again after a failure that may
+        have had it. Zero and the empty word mean Harbor's default; "none" is said with a negative number.
 
         Args:
-            timeout_ms: Milliseconds an attempt may take; 0 means 30,000, negative none.
+            timeout_ms: Milliseconds an attempt may take; 0 means 30,000, negative no bound.
             max_retries: Attempts after the first; 0 means 3, negative none.
-            backoff_base: Seconds; 0 or less means 0.1.
-            backoff_mult: Growth; 0 or less means 2.
-            backoff_max: Seconds; 0 or less means 30.
-            retry_on: Class words; None or empty means transient, timeout and 5xx. ``permanent`` is dropped.
-            validate: ``""``, ``both``, ``in``, ``out`` or ``none``; only the output check can be switched off.
+            backoff_base: Seconds; the first wait is ``backoff_base * backoff_mult``. 0 means 0.1, negative no waits.
+            backoff_mult: Growth from one wait to the next; 0 means 2, negative none.
+            backoff_max: Seconds of the longest wait; 0 means 30, negative no bound.
+            retry_on: Class words. None means transient, timeout and 5xx; so does an empty one when nothing else is
+                set, and otherwise it means none. ``permanent`` and unknown words are never retried.
+            validate: ``""`` and ``both`` check the result, and so does ``out``; any other word does not. Arguments
+                are checked whatever it says.
             classify: The classifier; None for classification by type and attributes.
 
         Raises:
-            InvalidToolError: A number is of another type.
+            InvalidToolError: A value is of another type, or a number is not finite.
         """
-        raise NotImplementedError
+        settings = _harbor.resolve(
+            _harbor.HarborSettings(
+                timeout_ms=timeout_ms,
+                max_retries=max_retries,
+                backoff_base_ns=_harbor.nanoseconds("backoff_base", backoff_base),
+                backoff_mult=backoff_mult,
+                backoff_max_ns=_harbor.nanoseconds("backoff_max", backoff_max),
+                retry_on=retry_on,
+                validate=validate,
+            )
+        )
+        timeout = settings.timeout_ms / 1000 if settings.timeout_ms > 0 else None
+        if timeout is None and classify is _harbor.classify_text:
+            classify = _harbor.classify_text_untimed
+        return cls(
+            timeout=timeout,
+            attempts=settings.attempts,
+            wait=_harbor.HarborBackoff(settings.backoff_base_ns, settings.backoff_mult, settings.backoff_max_ns),
+            retry_on={ErrorClass(word) for word in settings.retry_on or () if word in _harbor.DEFAULT_RETRY_ON},
+            check_output=settings.validates_output,
+            classify=classify,
+        )
