@@ -1,0 +1,80 @@
+"""The gates. ``nox`` runs them all; ``nox -s lint`` runs one; ``nox -l`` lists them.
+
+Where ``HARBOR_CI`` is set, whatever a test needs and does not find is a failure instead of a skip.
+"""
+
+import os
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.5"
+nox.options.reuse_venv = "yes"
+nox.options.error_on_missing_interpreters = False
+nox.options.sessions = ["layers", "lint", "types", "wheel", "docs", "bench", "changelog"]
+
+PROJECT = nox.project.load_toml("pyproject.toml")
+PYTHONS = ["3.11", "3.12", "3.13"]
+HERE = Path(__file__).parent
+
+
+def group(name: str) -> list[str]:
+    """Return the requirements of a dependency group of pyproject.toml."""
+    return list(nox.project.dependency_groups(PROJECT, name))
+
+
+@nox.session
+def layers(session: nox.Session) -> None:
+    """Check that imports point down."""
+    session.install("--editable", ".", *group("lint"))
+    session.run("lint-imports", "--no-logo")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style and format."""
+    session.install(*group("lint"))
+    session.run("ruff", "check", *session.posargs)
+    session.run("ruff", "format", "--check")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types with mypy and pyright, and that every public name has one."""
+    session.install("--editable", ".[cli]", *group("types"), *group("test"))
+    session.run("mypy")
+    pyright = ("pyright", "--pythonpath", f"{session.bin}/python")
+    session.run(*pyright)
+    session.run(*pyright, "--ignoreexternal", "--verifytypes", "harbor_async")
+
+
+@nox.session(python=PYTHONS)
+def wheel(session: nox.Session) -> None:
+    """Run the tests against the built wheel, not against src."""
+    dist = Path(session.create_tmp()) / "dist"
+    session.run("python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(dist), ".", silent=True)
+    built = max(dist.glob("harbor_async-*.whl"), key=os.path.getmtime)
+    session.install("--force-reinstall", "--no-deps", str(built))
+    session.install(f"harbor-async[cli] @ {built.resolve().as_uri()}", *group("test"))
+    session.run("python", "-m", "pytest", *session.posargs, env={"HARBOR_WHEEL": str(built.resolve())})
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation; a warning is an error."""
+    session.install("--editable", ".[cli]", *group("docs"))
+    session.run("sphinx-build", "-W", "--keep-going", "-n", "-q", "-b", "html", "docs", "docs/_build/html")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure the shell against the hand-written floor, shortly."""
+    session.install("--editable", ".", *group("test"))
+    session.run("python", "-m", "bench.smoke", *session.posargs)
+
+
+@nox.session
+def changelog(session: nox.Session) -> None:
+    """Check that the fragments make a changelog."""
+    session.install(*group("release"))
+    session.run("towncrier", "build", "--draft", "--version", "next")
