@@ -38,11 +38,10 @@ def _is_number(value: object, *kinds: type) -> bool:
 def _words(value: Iterable[str] | None) -> tuple[str, ...] | None:
     if value is None:
         return None
-    good = isinstance(value, Iterable) and not isinstance(value, str)
-    words = tuple(value) if good else ()
-    good = good and all(isinstance(word, str) for word in words)
-    _require("retry_on", "words of error classes, or None", value, holds=good)
-    return words
+    given = cast("object", value)
+    words = tuple(value) if isinstance(given, Iterable) and not isinstance(given, str) else (None,)
+    _require("retry_on", "words of error classes, or None", value, holds=all(isinstance(word, str) for word in words))
+    return cast("tuple[str, ...]", words)
 
 
 def nanoseconds(name: str, seconds: float) -> int:

@@ -10,8 +10,8 @@ from . import _harbor
 from ._categories import ErrorClass
 from .errors import InvalidToolError
 
-RetryOn: TypeAlias = "Iterable[ErrorClass | str | type[Exception]] | Callable[[Exception], bool]"
-Classifier: TypeAlias = "Callable[[Exception], ErrorClass | None]"
+RetryOn: TypeAlias = Iterable[ErrorClass | str | type[Exception]] | Callable[[Exception], bool]
+Classifier: TypeAlias = Callable[[Exception], ErrorClass | None]
 
 
 class Wait(Protocol):

@@ -1,0 +1,41 @@
+from collections import defaultdict
+from collections.abc import Callable
+
+import pytest
+
+from tests.parity.differences import DIFFERENCES
+from tests.parity.harness import AS_SEED, Case, Section
+
+ASSERTED = pytest.StashKey[dict[tuple[str, str], dict[int, set[str]]]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[ASSERTED] = defaultdict(lambda: defaultdict(set))
+
+
+@pytest.fixture
+def asserted(pytestconfig: pytest.Config) -> Callable[[Section, Case, int], None]:
+    """Count a case once its answer has been asserted."""
+
+    def count(section: Section, case: Case, number: int) -> None:
+        pytestconfig.stash[ASSERTED][section.file, section.key][number].add(case.name)
+
+    return count
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    sections = config.stash[ASSERTED]
+    if not sections:
+        return
+    terminalreporter.section("parity with the seed programs")
+    used: set[int] = set()
+    for (file, key), numbers in sorted(sections.items()):
+        used |= numbers.keys()
+        total = sum(map(len, numbers.values()))
+        differing = ", ".join(f"{len(names)} by {number}" for number, names in sorted(numbers.items()) if number)
+        same = len(numbers.get(AS_SEED, ()))
+        terminalreporter.write_line(
+            f"{file}.json {key}: {total} cases, {same} as the seed" + ", " * bool(differing) + differing
+        )
+    for number in sorted(used - {AS_SEED}):
+        terminalreporter.write_line(f"  {number:>2}  {DIFFERENCES[number]}")
