@@ -10,6 +10,7 @@ ASSERTED = pytest.StashKey[dict[tuple[str, str], dict[int, set[str]]]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Start with nothing asserted."""
     config.stash[ASSERTED] = defaultdict(lambda: defaultdict(set))
 
 
@@ -24,6 +25,7 @@ def asserted(pytestconfig: pytest.Config) -> Callable[[Section, Case, int], None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print how many cases were asserted, and how many each numbered difference covers."""
     sections = config.stash[ASSERTED]
     if not sections:
         return
@@ -32,10 +34,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for (file, key), numbers in sorted(sections.items()):
         used |= numbers.keys()
         total = sum(map(len, numbers.values()))
-        differing = ", ".join(f"{len(names)} by {number}" for number, names in sorted(numbers.items()) if number)
-        same = len(numbers.get(AS_SEED, ()))
-        terminalreporter.write_line(
-            f"{file}.json {key}: {total} cases, {same} as the seed" + ", " * bool(differing) + differing
-        )
+        parts = [f"{file}.json {key}: {total} cases", f"{len(numbers[AS_SEED])} as the seed"]
+        parts += [f"{len(cases)} by {number}" for number, cases in sorted(numbers.items()) if number]
+        terminalreporter.write_line(", ".join(parts))
     for number in sorted(used - {AS_SEED}):
         terminalreporter.write_line(f"  {number:>2}  {DIFFERENCES[number]}")

@@ -64,7 +64,7 @@ def test_settings_get_the_defaults_of_the_seed(case: Case, asserted: Callable) -
 
 @pytest.mark.parametrize("case", RESOLVED.cases, ids=names)
 def test_the_policy_means_what_the_seed_resolved(case: Case) -> None:
-    """``ToolPolicy.harbor`` says in our words what the seed resolved: seconds, attempts, the classes that it retries."""
+    """``ToolPolicy.harbor`` says in our words what the seed resolved, with the classes that it retries."""
     seed = case.expected
     expected = ToolPolicy(
         timeout=seed["timeout_ms"] / 1000 if seed["timeout_ms"] > 0 else None,
