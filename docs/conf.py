@@ -1,0 +1,27 @@
+"""How Sphinx builds these pages."""
+
+from importlib.metadata import version
+
+project = "harbor_async"
+author = "The harbor_async authors"
+project_copyright = "The harbor_async authors"
+release = version("harbor-async")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build", "examples"]
+html_theme = "furo"
+html_title = "harbor_async"
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_class_signature = "separated"
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+
+nitpicky = True
+# No network in the build, so no inventories of other projects: their names are shown and not linked.
+nitpick_ignore_regex = [(r"py:.*", r"(?!harbor_async\b).*")]
