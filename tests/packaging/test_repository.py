@@ -1,5 +1,6 @@
 """What every file of the repository must keep to."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -37,3 +38,16 @@ def test_no_machine_path_is_committed():
         if path.suffix in {".py", ".md", ".toml", ".jsonl", ""} and path.is_file() and "_build" not in path.parts
     ]
     assert [] == [str(path.relative_to(ROOT)) for path in files if pattern.search(path.read_text(errors="replace"))]
+
+
+def test_each_test_states_its_fact():
+    """Every test function has a docstring."""
+    silent = [
+        f"{path.relative_to(ROOT)}:{node.name}"
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.name.startswith("test_")
+        and not ast.get_docstring(node)
+    ]
+    assert [] == silent
