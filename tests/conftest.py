@@ -1,0 +1,81 @@
+"""How every test of this repository runs.
+
+An async test needs no mark. It runs on asyncio, asyncio debug, uvloop if present, and trio, and fails when it blocks
+the event loop or leaves a task behind. Marks:
+
+- ``virtual``: in virtual time, on asyncio, asyncio debug and trio. ``virtual(grace=0.05)`` for threads and real I/O.
+- ``blocks_loop``: it blocks the loop on purpose.
+"""
+
+import importlib.util
+import os
+from collections.abc import AsyncIterator, Iterator
+from inspect import iscoroutinefunction
+from typing import Any
+
+import anyio
+import pytest
+
+from harbor_async.testing import virtual_backend
+from tests.support import blocking
+
+VIRTUAL = ["asyncio", "asyncio-debug", "trio"]
+HAS_UVLOOP = importlib.util.find_spec("uvloop") is not None or "HARBOR_CI" in os.environ
+REAL = ["asyncio", "asyncio-debug", *(["uvloop"] if HAS_UVLOOP else []), "trio"]
+
+blocking.install()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "virtual(**options): run in virtual time; options as of virtual_backend().")
+    config.addinivalue_line("markers", "blocks_loop: the test blocks the event loop on purpose.")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> None:
+    if collector.istestfunction(obj, name):
+        inner = obj.hypothesis.inner_test if hasattr(obj, "hypothesis") else obj
+        if iscoroutinefunction(inner):
+            pytest.mark.usefixtures("unblocked_loop", "no_task_left")(obj)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "anyio_backend" in metafunc.fixturenames:
+        is_virtual = metafunc.definition.get_closest_marker("virtual") is not None
+        metafunc.parametrize("anyio_backend", VIRTUAL if is_virtual else REAL, indirect=True)
+
+
+@pytest.fixture
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+    """Return the backend that this run of the test is for; a new event loop for each test."""
+    name, _, flavor = request.param.partition("-")
+    virtual = request.node.get_closest_marker("virtual")
+    if virtual is not None:
+        return virtual_backend(name, debug=bool(flavor), **virtual.kwargs)
+    if name == "uvloop":
+        return "asyncio", {"use_uvloop": True}
+    return name, {"debug": bool(flavor)} if name == "asyncio" else {}
+
+
+@pytest.fixture
+def unblocked_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that blocks its event loop."""
+    with blocking.blocking_calls() as calls:
+        yield
+    if calls and request.node.get_closest_marker("blocks_loop") is None:
+        pytest.fail("the event loop was blocked by " + ", ".join(calls))
+
+
+@pytest.fixture
+async def no_task_left(anyio_backend: Any) -> AsyncIterator[None]:
+    """Fail a test after which a task is left that was not there before."""
+    before = tasks()
+    yield
+    left = [name for number, name in tasks().items() if number not in before]
+    assert left == [], f"tasks left behind: {left}"
+
+
+def tasks() -> dict[int, str]:
+    """Return the running tasks, without the one that anyio's plugin makes for each call into the loop."""
+    running = anyio.get_running_tasks()
+    return {task.id: task.name for task in running if task.coro.__qualname__ != "TestRunner._call_in_runner_task"}
