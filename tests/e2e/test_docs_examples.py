@@ -1,6 +1,7 @@
 """Every code block of the documentation is a file, and every such file runs and prints what the pages show."""
 
 import importlib.util
+import inspect
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import anyio
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -26,10 +28,15 @@ def load(path):
     return module
 
 
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-async def test_program(path, capsys):
+def test_program(path, backend, capsys):
     """An example program prints on asyncio and on trio exactly what its page shows."""
-    await load(path).main()
+    main = load(path).main
+    if inspect.iscoroutinefunction(main):
+        anyio.run(main, backend=backend)
+    else:
+        main()
     assert path.with_suffix(".txt").read_text() == capsys.readouterr().out
 
 
