@@ -87,7 +87,7 @@ async def a_runtime_is_its_context(catalog: ha.Catalog) -> None:
 def a_catalog_resolves() -> None:
     catalog = ha.Catalog([lookup, bare])
     assert_type(catalog.resolve("weather.lookup"), ha.ToolDescriptor[..., Any])
-    assert_type(catalog.list(ha.CatalogFilter(side_effects={ha.SideEffect.READ})), list[ha.Tool])
+    assert_type(catalog.list(ha.CatalogFilter(scopes={"weather:read"}, loading=["always"])), list[ha.Tool])
 
 
 def a_result_says_what_it_holds(result: ha.ToolResult) -> None:
