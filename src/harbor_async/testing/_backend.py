@@ -9,10 +9,11 @@ import math
 import selectors
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import Context
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, TypeVarTuple, cast
 
 import anyio
 
@@ -21,12 +22,13 @@ from ._deadlock import DeadlockError
 if TYPE_CHECKING:
     import trio
 
+T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 Events: TypeAlias = "list[tuple[selectors.SelectorKey, int]]"
 
 
 Hook: TypeAlias = "Callable[[], bool]"
-"""Called before a turn or a step; it says whether it changed what the loop has to do."""
+"""Called before a turn or a step of the loop; it says whether it has just given the loop something to do."""
 
 
 def _no_hook() -> bool:
@@ -66,7 +68,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     _scheduled: list[asyncio.TimerHandle]
     _clock_resolution: float
 
-    def __init__(self, *, grace: float, patience: float) -> None:
+    def __init__(self, *, grace: float = 0.0, patience: float = 5.0, eager: bool = False) -> None:
         """Make a loop; for the arguments see ``virtual_backend``."""
         self._virtual_selector = _Selector()
         self._virtual_selector.on_idle = self._on_idle
@@ -75,6 +77,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._idle_waiters: list[asyncio.Future[None]] = []
         super().__init__(self._virtual_selector)
         self._set_time(0.0)
+        if sys.version_info >= (3, 12) and eager:
+            self.set_task_factory(asyncio.eager_task_factory)
 
     def time(self) -> float:
         """Return the virtual time in seconds."""
@@ -122,40 +126,32 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         await super().shutdown_default_executor()
 
 
-class SteppedLoop(VirtualLoop):
-    """A virtual loop that calls ``on_step`` before each callback."""
+class _SweptLoop(VirtualLoop):
+    """A virtual loop that calls ``tick`` before each turn or before each callback."""
 
-    on_step: Hook = staticmethod(_no_hook)
-
-    @property
-    def on_turn(self) -> Hook:
-        """What is called before each turn of the loop."""
-        return self._virtual_selector.on_turn
-
-    @on_turn.setter
-    def on_turn(self, hook: Hook) -> None:
-        self._virtual_selector.on_turn = hook
+    def __init__(self, tick: Hook, *, at: str, eager: bool) -> None:
+        self._tick = tick if at == "step" else _no_hook
+        super().__init__(eager=eager)
+        if at == "turn":
+            self._virtual_selector.on_turn = tick
 
     def _step(self, callback: Callable[[*Ts], object], *args: *Ts) -> None:
-        self.on_step()
+        self._tick()
         callback(*args)
 
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """Count ``callback`` as a step."""
         return super().call_soon(self._step, callback, *args, context=context)
 
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """Count ``callback`` as a step."""
         return super().call_soon_threadsafe(self._step, callback, *args, context=context)
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Count ``callback`` as a step."""
         return super().call_at(when, self._step, callback, *args, context=context)
 
 
@@ -173,7 +169,7 @@ class VirtualClock:
         deadlock: What was found when nothing could go on any more. The main task has been canceled for it.
     """
 
-    def __init__(self, *, grace: float, patience: float) -> None:
+    def __init__(self, *, grace: float = 0.0, patience: float = 5.0) -> None:
         """Make a clock; for the arguments see ``virtual_backend``."""
         self._grace = grace
         self._patience = patience
@@ -227,15 +223,24 @@ class VirtualClock:
         return 0
 
     def _end_deadlock(self) -> None:
+        """Cancel the main task, through all shields, so that everything is unwound."""
         import trio  # noqa: PLC0415 - as above
 
-        if self.deadlock is not None:  # canceling did not help: the waits are shielded
-            raise self.deadlock
         root = trio.lowlevel.current_root_task()
         assert root is not None  # noqa: S101 - for the type checkers: a run has one
         nursery = root.child_nurseries[-1]  # the main task's; those before it are trio's own
-        self.deadlock = DeadlockError((task.name, task.coro) for task in _tasks(nursery))
+        if self.deadlock is None:
+            self.deadlock = DeadlockError((task.name, task.coro) for task in _tasks(nursery))
         nursery.cancel_scope.cancel(reason="deadlock: nothing can wake the tasks that wait")
+        _lift_shields(cast("Any", nursery.cancel_scope)._cancel_status)  # noqa: SLF001 - only there are inner scopes listed
+        if not _trio_internals().GLOBAL_RUN_CONTEXT.runner.runq:  # a wait that cannot be canceled, as for a thread
+            raise self.deadlock
+
+
+def _lift_shields(status: Any) -> None:
+    for inner in list(status._children):  # noqa: SLF001 - as above
+        inner._scope.shield = False  # noqa: SLF001 - as above
+        _lift_shields(inner)
 
 
 def _trio_internals() -> Any:
@@ -258,19 +263,24 @@ def _watches_io() -> bool:
     return sum(getattr(statistics, name, 0) for name in names) > 1  # one is trio's own
 
 
-class Stepper:
-    """A trio instrument that calls ``on_turn`` before each turn of the loop and ``on_step`` before each task's step."""
+class _TurnInstrument:
+    """Calls ``tick`` before each turn of trio's loop."""
 
-    on_turn: Hook = staticmethod(_no_hook)
-    on_step: Hook = staticmethod(_no_hook)
+    def __init__(self, tick: Hook) -> None:
+        self._tick = tick
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's signature
-        """Count a turn."""
-        self.on_turn()
+        self._tick()
+
+
+class _StepInstrument:
+    """Calls ``tick`` before each step of each task."""
+
+    def __init__(self, tick: Hook) -> None:
+        self._tick = tick
 
     def before_task_step(self, task: "trio.lowlevel.Task") -> None:  # noqa: ARG002 - trio's signature
-        """Count a step."""
-        self.on_step()
+        self._tick()
 
 
 @contextmanager
@@ -308,13 +318,26 @@ def current() -> VirtualLoop | VirtualClock | None:
     return keeper if isinstance(keeper, (VirtualLoop, VirtualClock)) else None
 
 
-def loop_factory(kind: type[VirtualLoop], *, grace: float, patience: float, eager: bool) -> Callable[[], VirtualLoop]:
-    """Return what ``anyio.run`` makes its loop with."""
+def swept_options(backend: str, tick: Hook, *, at: str, debug: bool, eager: bool) -> dict[str, Any]:
+    """Return options of ``anyio.run`` for virtual time with ``tick`` called before each turn or step."""
+    if backend == "trio":
+        instrument = _StepInstrument(tick) if at == "step" else _TurnInstrument(tick)
+        return {"clock": VirtualClock(), "instruments": [instrument]}
+    return {"debug": debug, "loop_factory": partial(_SweptLoop, tick, at=at, eager=eager)}
 
-    def make() -> VirtualLoop:
-        loop = kind(grace=grace, patience=patience)
-        if sys.version_info >= (3, 12) and eager:
-            loop.set_task_factory(asyncio.eager_task_factory)
-        return loop
 
-    return make
+async def run_in_task(body: Callable[[Callable[[], object]], Awaitable[T]]) -> tuple[bool, T | None]:
+    """Run ``body(cancel)`` in an asyncio task of its own; ``cancel`` cancels that task.
+
+    Returns:
+        Whether the task ended canceled, and else its value.
+    """
+
+    async def run() -> T:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - for the type checkers: it is the one made below
+        return await body(task.cancel)
+
+    task = asyncio.get_running_loop().create_task(run())
+    await asyncio.wait([task])
+    return (True, None) if task.cancelled() else (False, task.result())

@@ -12,7 +12,7 @@ class DeadlockError(HarborError):
     """Every task waits, no timer is set and nothing from outside is expected: the program would hang for ever.
 
     Attributes:
-        waiting: One line a task: its name and where it waits.
+        waiting: One line a task, sorted: its name and where it waits.
     """
 
     def __init__(self, tasks: Iterable[tuple[str, object]]) -> None:
@@ -21,7 +21,7 @@ class DeadlockError(HarborError):
         Args:
             tasks: Each task's name and its coroutine.
         """
-        self.waiting = tuple(f"{name}: {where(coroutine)}" for name, coroutine in tasks)
+        self.waiting = tuple(sorted(f"{name}: {where(coroutine)}" for name, coroutine in tasks))
         super().__init__(
             "deadlock: every task waits and nothing can wake one. If a worker thread, a signal or a process should "
             "have, raise patience=. Waiting:\n" + "\n".join(f"  {line}" for line in self.waiting)

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, TypeVarTuple
 
 import anyio
@@ -12,6 +13,20 @@ from . import _backend
 BackendName: TypeAlias = Literal["asyncio", "trio"]
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
+
+
+def check_backend(backend: str, *, eager: bool) -> None:
+    """Refuse a backend that is none, or that this Python does not have.
+
+    Raises:
+        ValueError: With what was expected.
+    """
+    if backend not in {"asyncio", "trio"}:
+        msg = f"backend: expected 'asyncio' or 'trio'; got {backend!r}"
+        raise ValueError(msg)
+    if eager and sys.version_info < (3, 12):
+        msg = "eager: asyncio has eager tasks from Python 3.12"
+        raise ValueError(msg)
 
 
 def virtual_backend(
@@ -50,20 +65,15 @@ def virtual_backend(
     Raises:
         ValueError: An argument is none of the above.
     """
-    if backend not in {"asyncio", "trio"}:
-        msg = f"backend: expected 'asyncio' or 'trio'; got {backend!r}"
-        raise ValueError(msg)
+    check_backend(backend, eager=eager)
     for name, seconds in (("grace", grace), ("patience", patience)):
         if not seconds >= 0:
             msg = f"{name}: expected real seconds, 0 or more; got {seconds!r}"
             raise ValueError(msg)
-    if eager and sys.version_info < (3, 12):
-        msg = "eager: asyncio has eager tasks from Python 3.12"
-        raise ValueError(msg)
     if backend == "trio":
-        return "trio", {"clock": _backend.VirtualClock(grace=grace, patience=patience)}
-    factory = _backend.loop_factory(_backend.VirtualLoop, grace=grace, patience=patience, eager=eager)
-    return "asyncio", {"debug": debug, "loop_factory": factory}
+        return backend, {"clock": _backend.VirtualClock(grace=grace, patience=patience)}
+    loop = partial(_backend.VirtualLoop, grace=grace, patience=patience, eager=eager)
+    return backend, {"debug": debug, "loop_factory": loop}
 
 
 def run_virtual(
@@ -101,10 +111,17 @@ def run_virtual(
         DeadlockError: Every task waits and nothing can wake one.
         ValueError: An argument makes no sense.
     """
-    name, options = virtual_backend(backend, debug=debug, eager=eager, grace=grace, patience=patience)
+    chosen = virtual_backend(backend, debug=debug, eager=eager, grace=grace, patience=patience)
+    return run_with(chosen, seed, func, *args)
+
+
+def run_with(
+    backend: tuple[str, dict[str, Any]], seed: int | None, func: Callable[[*Ts], Awaitable[T]], *args: *Ts
+) -> T:
+    """Do what ``run_virtual`` does, on a virtual backend that is already made."""
+    name, options = backend
     clock = options.get("clock")
-    order = _backend.trio_order(seed) if clock is not None and seed is not None else nullcontext()
-    with order:
+    with nullcontext() if clock is None or seed is None else _backend.trio_order(seed):
         try:
             return anyio.run(func, *args, backend=name, backend_options=options)
         finally:
