@@ -1,0 +1,317 @@
+"""The functions that a plan becomes: plain Python text, compiled once at registration.
+
+Three are written from one plan:
+
+- the *builder* makes the user's objects out of decoded shadows, through their real ``__init__``;
+- the *counter* says how many keys a decoded document holds, so that a key that came twice cannot hide;
+- the *unbuilder* makes what msgspec may encode out of the user's objects, in declaration order.
+
+Where a part of a plan needs no work its expression is the value itself, so that ``list[str]`` costs nothing.
+Wire names and users' values never become program text: they are passed in by reference.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ._plan import NOTHING, Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Table, Tagged, Union
+from ._shadow import Shadows
+
+
+class Module:
+    """Program text under construction, with the objects that it refers to."""
+
+    def __init__(self) -> None:
+        """Begin an empty module."""
+        self.lines: list[str] = []
+        self.scope: dict[str, Any] = {"UNSET": msgspec.UNSET}
+        self._names: dict[Any, str] = {}
+        self._serial = 0
+
+    def name(self, prefix: str) -> str:
+        """Return a name that nothing else has."""
+        self._serial += 1
+        return f"{prefix}{self._serial}"
+
+    def ref(self, value: Any, prefix: str = "k") -> str:
+        """Return the name under which the text sees ``value``."""
+        key = (id(value), prefix)
+        if key not in self._names:
+            name = self._names[key] = self.name(prefix)
+            self.scope[name] = value
+        return self._names[key]
+
+    def function(self, name: str, params: str, body: Sequence[str]) -> None:
+        """Add a function."""
+        self.lines.append(f"def {name}({params}):")
+        self.lines.extend(f"    {line}" for line in body)
+
+    def compile(self) -> Mapping[str, Any]:
+        """Run the text and return what it defines."""
+        exec(compile("\n".join(self.lines), "<harbor_async schema>", "exec"), self.scope)  # noqa: S102 - our own text: names and numbers only
+        return self.scope
+
+
+class Builder:
+    """Writes the expressions that make Python values of decoded ones."""
+
+    def __init__(self, module: Module, shadows: Shadows) -> None:
+        """Write into ``module``."""
+        self._module = module
+        self._shadows = shadows
+        self._functions: dict[int, str] = {}
+
+    def is_needed(self, node: Node) -> bool:
+        """Return whether the Python value differs from the decoded one."""
+        if isinstance(node, (Ref, Tagged, Custom)):
+            return True
+        if isinstance(node, Leaf):
+            return node.build is not None
+        if isinstance(node, Array) and node.make in {set, frozenset}:
+            return True
+        if isinstance(node, Table) and self.is_needed(node.key):
+            return True
+        return any(map(self.is_needed, node.children()))
+
+    def expression(self, node: Node, var: str) -> str:
+        """Return the expression that makes the Python value of the decoded value in the variable ``var``."""
+        if not self.is_needed(node):
+            return var
+        if isinstance(node, Leaf):
+            return f"{self._module.ref(node.build)}({var})"
+        if isinstance(node, Custom):
+            return f"{self._module.ref(node.structure)}({self.expression(node.inner, var)})"
+        if isinstance(node, Array):
+            return self._array(node, var)
+        if isinstance(node, Row):
+            parts = (self.expression(item, f"{var}[{index}]") for index, item in enumerate(node.items))
+            return f"({''.join(f'{part}, ' for part in parts)})"
+        if isinstance(node, Table):
+            item, key = self._module.name("v"), self._module.name("n")
+            return f"{{{self.expression(node.key, key)}: {self.expression(node.value, item)} for {key}, {item} in {var}.items()}}"
+        if isinstance(node, Ref):
+            return f"{self._record(node.record)}({var})"
+        if isinstance(node, Tagged):
+            table = {self._shadows.struct(ref.record): ref for ref in node.members}
+            return self._dispatch(table, var)
+        return self._union(node, var)
+
+    def _array(self, node: Array, var: str) -> str:
+        item = self._module.name("v")
+        inner = self.expression(node.item, item)
+        make = {list: "", tuple: "tuple", set: "set", frozenset: "frozenset"}[node.make]
+        if inner == item:
+            return f"{make}({var})"
+        return f"{make}([{inner} for {item} in {var}])" if make else f"[{inner} for {item} in {var}]"
+
+    def _dispatch(self, table: dict[Any, Ref], var: str) -> str:
+        """Look the function up by the shadow's class; the table is filled when the text has been compiled."""
+        for struct, ref in table.items():
+            self._module.scope.setdefault("BUILDERS", {})[struct] = self._record(ref.record)
+        return f"BUILDERS[type({var})]({var})"
+
+    def _union(self, node: Union, var: str) -> str:
+        out = var
+        for member in reversed(node.members):
+            if self.is_needed(member):
+                out = f"({self.expression(member, var)} if {self._test(member, var)} else {out})"
+        return out
+
+    def _test(self, node: Node, var: str) -> str:
+        """Return the condition that tells ``node`` from the other members of a union, by the decoded value's class."""
+        types = decoded_types(node, self._shadows)
+        if len(types) == 1:
+            return f"type({var}) is {self._module.ref(types[0])}"
+        return f"type({var}) in {self._module.ref(frozenset(types))}"
+
+    def _record(self, record: Record) -> str:
+        name = self._functions.get(id(record))
+        if name is None:
+            name = self._functions[id(record)] = self._module.name("build")
+            body = self._typeddict(record) if record.style == "typeddict" else self._call(record)
+            self._module.function(name, "s", body)
+        return name
+
+    def assignments(self, record: Record) -> list[str]:
+        """Return the lines that put the Python value of field *i* into ``a<i>``; UNSET if the class's default applies."""
+        lines: list[str] = []
+        for index, field in enumerate(record.fields):
+            var = f"a{index}"
+            lines.append(f"{var} = s.f{index}")
+            value = self.expression(field.node, var)
+            if field.is_required:
+                if value != var:
+                    lines.append(f"{var} = {value}")
+                continue
+            absent = self._absent(field)
+            if absent is not None:
+                lines.append(f"if {var} is UNSET: {var} = {absent}")
+                if value != var:
+                    lines.append(f"else: {var} = {value}")
+            elif value != var:
+                lines.append(f"if {var} is not UNSET: {var} = {value}")
+        return lines
+
+    def _absent(self, field: Field) -> str | None:
+        if field.factory is not None:
+            return "[]" if field.factory is list else f"{self._module.ref(field.factory)}()"
+        if field.default is NOTHING:
+            return None
+        default = field.default
+        return repr(default) if default is None or type(default) in {bool, int} else self._module.ref(default)
+
+    def _tag(self, record: Record) -> str:
+        assert record.tag is not None  # noqa: S101 - asked only for tagged records
+        node = record.tag.node
+        value = record.tag_value
+        return self._module.ref(node.build(value) if isinstance(node, Leaf) and node.build else value)
+
+    def _call(self, record: Record) -> list[str]:
+        """Return the body that calls the class: by position as far as that goes, then by keyword."""
+        lines = self.assignments(record)
+        passed: list[str] = []
+        late: list[tuple[int, Field]] = []
+        by_position = record.tag is None
+        for index, field in enumerate(record.fields):
+            if not field.is_required and self._absent(field) is None:
+                late.append((index, field))
+                by_position = False
+            elif by_position and not field.is_keyword:
+                passed.append(f"a{index}")
+            else:
+                passed.append(f"{field.name}=a{index}")
+        if record.tag is not None:
+            passed.append(f"{record.tag.name}={self._tag(record)}")
+        make = self._module.ref(record.cls)
+        if late:
+            lines.append("more = {}")
+            lines.extend(f"if a{index} is not UNSET: more[{field.name!r}] = a{index}" for index, field in late)
+            passed.append("**more")
+        return [*lines, f"return {make}({', '.join(_keywords_last(passed))})"]
+
+    def _typeddict(self, record: Record) -> list[str]:
+        lines = [*self.assignments(record), "d = {}"]
+        if record.tag is not None:
+            lines.append(f"d[{self._module.ref(record.tag.name)}] = {self._tag(record)}")
+        for index, field in enumerate(record.fields):
+            put = f"d[{self._module.ref(field.name)}] = a{index}"
+            lines.append(put if field.is_required else f"if a{index} is not UNSET: {put}")
+        return [*lines, "return d"]
+
+
+def _keywords_last(passed: list[str]) -> list[str]:
+    plain = [part for part in passed if "=" not in part and not part.startswith("**")]
+    return [*plain, *(part for part in passed if "=" in part), *(part for part in passed if part.startswith("**"))]
+
+
+def decoded_types(node: Node, shadows: Shadows) -> tuple[Any, ...]:
+    """Return the classes that msgspec makes for ``node``."""
+    if isinstance(node, Leaf):
+        return node.python
+    if isinstance(node, (Array, Row)):
+        return (tuple if isinstance(node, Row) or node.make is tuple else list,)
+    if isinstance(node, Table):
+        return (dict,)
+    if isinstance(node, Ref):
+        return (shadows.struct(node.record),)
+    if isinstance(node, Custom):
+        return decoded_types(node.inner, shadows)
+    return tuple(tp for child in node.children() for tp in decoded_types(child, shadows))
+
+
+def count_any(value: Any) -> int:
+    """Return how many keys a tree of builtins holds."""
+    kind = type(value)
+    if kind is dict:
+        return len(value) + sum(map(count_any, value.values()))
+    return sum(map(count_any, value)) if kind is list else 0
+
+
+class Counter:
+    """Writes the expressions that count the keys of a decoded document."""
+
+    def __init__(self, module: Module, shadows: Shadows) -> None:
+        """Write into ``module``."""
+        self._module = module
+        self._shadows = shadows
+        self._functions: dict[int, str] = {}
+        module.scope["count_any"] = count_any
+
+    def expression(self, node: Node, var: str) -> str:
+        """Return the expression of the number of keys in the decoded value ``var``; ``"0"`` if there can be none."""
+        if isinstance(node, Leaf):
+            return "0"
+        if isinstance(node, Anything):
+            return f"count_any({var})"
+        if isinstance(node, Custom):
+            return self.expression(node.inner, var)
+        if isinstance(node, Array):
+            return self._each(node.item, var, var)
+        if isinstance(node, Row):
+            return _sum(self.expression(item, f"{var}[{index}]") for index, item in enumerate(node.items))
+        if isinstance(node, Table):
+            return _sum([f"len({var})", self._each(node.value, f"{var}.values()", var)])
+        if isinstance(node, Ref):
+            return self._record(node.record, var)
+        return self._members(tuple(node.children()), var)
+
+    def _each(self, node: Node, values: str, sized: str) -> str:
+        item = self._module.name("v")
+        inner = self.expression(node, item)
+        if inner.isdecimal():
+            return "0" if inner == "0" else f"{inner} * len({sized})"
+        if inner == f"count_any({item})":
+            return f"sum(map(count_any, {values}))"
+        return f"sum([{inner} for {item} in {values}])"
+
+    def _members(self, members: tuple[Node, ...], var: str) -> str:
+        out = "0"
+        for member in members:
+            count = self.expression(member, var)
+            if count == "0":
+                continue
+            types = decoded_types(member, self._shadows)
+            is_one = f"is {self._module.ref(types[0])}" if len(types) == 1 else f"in {self._module.ref(frozenset(types))}"
+            out = f"({count} if type({var}) {is_one} else {out})"
+        return out
+
+    def _record(self, record: Record, var: str) -> str:
+        """Return a number for a record of scalars without optional fields, else a call."""
+        name = self._functions.get(id(record))
+        if name is None:
+            name = self._functions[id(record)] = self._module.name("count")
+            body = self._body(record)
+            if body.isdecimal():
+                self._functions[id(record)] = body
+                return body
+            self._module.function(name, "s", [f"return {body}"])
+        return name if name.isdecimal() else f"{name}({var})"
+
+    def _body(self, record: Record) -> str:
+        fixed = (record.tag is not None) + sum(field.is_required for field in record.fields)
+        parts = [str(fixed)]
+        for index, field in enumerate(record.fields):
+            var = f"s.f{index}"
+            inner = self.expression(field.node, var)
+            if field.is_required:
+                parts.append(inner)
+            elif inner == "0":
+                parts.append(f"({var} is not UNSET)")
+            else:
+                parts.append(f"(0 if {var} is UNSET else 1 + {inner})")
+        return _sum(parts)
+
+
+def _sum(parts: Any) -> str:
+    fixed = 0
+    rest: list[str] = []
+    for part in parts:
+        if part.isdecimal():
+            fixed += int(part)
+        else:
+            rest.append(part)
+    return " + ".join([str(fixed), *rest] if fixed or not rest else rest)
+
+
+Compiled = Callable[[Any], Any]

@@ -1,0 +1,155 @@
+"""The decoder of one record: a fast path that says yes or no, and a slow path that says why not."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+import msgspec
+
+from .. import _json
+from .._json import DocumentError, count_colons, encode, is_deeper
+from ..errors import InvalidArgumentsError, Problem
+from ._codegen import Builder, Counter, Module
+from ._construct import Constructor, describe
+from ._explain import Explainer
+from ._plan import Ref, static_depth
+from ._shadow import Shadows
+
+_NO_ARGUMENTS: Final = frozenset({b"", b"null"})
+_UNBOUNDED: Final = 2**62
+
+
+@attrs.frozen(eq=False)
+class Decoder:
+    """Decodes JSON objects into the values of one record.
+
+    Attributes:
+        root: The record's place in the plan.
+        wire: Decodes text to shadows; raises on anything that does not fit.
+        keys: Counts the keys of a decoded document.
+        build: Makes the Python values.
+        depth: How deep a document that fits can nest.
+    """
+
+    root: Ref
+    wire: Callable[["bytes | str"], Any]
+    keys: Callable[[Any], int]
+    build: Callable[[Any], Any]
+    depth: int
+
+    def decode(self, arguments: Any, max_bytes: int, max_depth: int) -> Any:
+        """Return the Python values of ``arguments``.
+
+        Args:
+            arguments: JSON text as bytes or str, a mapping of JSON values, or None for no arguments.
+            max_bytes: Bound of the text's size in UTF-8.
+            max_depth: Bound of the nesting; an object of scalars is one level.
+
+        Raises:
+            InvalidArgumentsError: They do not fit; it holds every problem.
+        """
+        # No text has more bytes than four for each of its characters; no plan of this depth lets more levels through.
+        # Equal counts of colons and of keys leave no room for a key that came twice. All else is the slow path's.
+        if self.depth <= max_depth:
+            try:
+                if arguments.__class__ is bytes:
+                    if len(arguments) <= max_bytes:
+                        shadow = self.wire(arguments)
+                        if self.keys(shadow) == arguments.count(b":"):
+                            return self.build(shadow)
+                elif arguments.__class__ is str and len(arguments) * 4 <= max_bytes:
+                    shadow = self.wire(arguments)
+                    if self.keys(shadow) == arguments.count(":"):
+                        return self.build(shadow)
+            except Exception:  # noqa: BLE001, S110 - the careful path meets it again, and names it
+                pass
+        return self._careful(arguments, max_bytes, max_depth)
+
+    def _careful(self, arguments: Any, max_bytes: int, max_depth: int) -> Any:
+        """Decode with every guard; the same verdicts as the fast path, and the reasons."""
+        try:
+            data = _to_bytes(arguments, max_bytes, max_depth)
+            if data.strip(_json.WHITESPACE) in _NO_ARGUMENTS:
+                data = b"{}"
+            if is_deeper(data, max_depth):
+                raise DocumentError(_json.too_deep(max_depth))
+            refusal: Exception
+            try:
+                shadow = self.wire(data)
+                if self.keys(shadow) == count_colons(data):
+                    return self.build(shadow)
+                refusal = ValueError("a key is given more than once")
+            except Exception as exc:  # noqa: BLE001 - told apart by looking at the document, not at the exception
+                refusal = exc
+            return self._explain(data, refusal)
+        except DocumentError as exc:
+            raise InvalidArgumentsError([exc.problem]) from exc
+        except RecursionError as exc:
+            raise InvalidArgumentsError([_json.too_deep()]) from exc
+
+    def _explain(self, data: bytes, refusal: Exception) -> Any:
+        explainer = Explainer()
+        plain = explainer.check(self.root, _json.parse(data), "")
+        if explainer.problems:
+            raise InvalidArgumentsError(explainer.finished()) from None
+        if explainer.repaired:
+            try:
+                return self.build(self.wire(encode(plain)))
+            except Exception as exc:  # noqa: BLE001 - as above
+                refusal = exc
+        if isinstance(refusal, msgspec.MsgspecError):
+            # The two paths read a document differently: still one clear answer.
+            raise InvalidArgumentsError([Problem("", "value", str(refusal))]) from refusal
+        constructor = Constructor()
+        constructor.make(self.root, plain, "")
+        problems = constructor.problems or describe(refusal, "", plain)
+        raise InvalidArgumentsError(problems) from refusal
+
+
+def _to_bytes(arguments: Any, max_bytes: int, max_depth: int) -> bytes:
+    """Return the JSON text of ``arguments`` as bytes within the bound.
+
+    Raises:
+        DocumentError: Too large, too deep, or no JSON.
+    """
+    if arguments is None:
+        return b"{}"
+    if isinstance(arguments, Mapping):
+        return _json.from_mapping(arguments, max_bytes, max_depth)
+    if isinstance(arguments, str):
+        if len(arguments) > max_bytes:
+            raise DocumentError(_json.too_large(max_bytes))
+        try:
+            data = arguments.encode()
+        except UnicodeEncodeError as exc:
+            raise DocumentError(Problem("", "syntax", "the text holds a lone surrogate, which is no text")) from exc
+    elif isinstance(arguments, (bytes, bytearray, memoryview)):
+        data = bytes(arguments)
+    else:
+        message = f"expected a JSON object as text, bytes or mapping, got {_json.kind_of(arguments)}"
+        raise DocumentError(Problem("", "type", message))
+    if len(data) > max_bytes:
+        raise DocumentError(_json.too_large(max_bytes))
+    return data
+
+
+def compile_decoder(root: Ref) -> Decoder:
+    """Compile the decoder of a record: the parameters of a function, or a class that stands for them all."""
+    shadows = Shadows(root)
+    module = Module()
+    counter, builder = Counter(module, shadows), Builder(module, shadows)
+    module.function("keys", "s", [f"return {counter.expression(root, 's')}"])
+    if root.record.style == "arguments":
+        values = "".join(f"a{index}, " for index in range(len(root.record.fields)))
+        module.function("build", "s", [*builder.assignments(root.record), f"return ({values})"])
+    else:
+        module.function("build", "s", [f"return ({builder.expression(root, 's')},)"])
+    scope = module.compile()
+    depth = static_depth(root)
+    return Decoder(
+        root=root,
+        wire=msgspec.json.Decoder(shadows.struct(root.record)).decode,
+        keys=scope["keys"],
+        build=scope["build"],
+        depth=_UNBOUNDED if depth is None else depth,
+    )

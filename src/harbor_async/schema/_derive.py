@@ -1,0 +1,26 @@
+"""The schema of a type by itself."""
+
+from typing import Any
+
+from ._emit import emit
+from ._hints import caller_names, resolve
+from ._walk import Walker
+
+
+def derive_schema(type: Any) -> dict[str, Any]:  # noqa: A002 - the contract's name for it
+    """Derive the JSON Schema (2020-12) of a type, as arguments of that type are checked.
+
+    Args:
+        type: Any type with a JSON form; forward references are looked up in the calling frames.
+
+    Returns:
+        A fresh dict: the root inlined, objects closed, ``$defs`` only for shared and recursive classes.
+
+    Raises:
+        UnsupportedTypeError: A part of it has no JSON form.
+        SchemaBuildError: A constraint makes no sense, or two fields share a wire name.
+    """
+    names = caller_names()
+    where = "the type"
+    tp = resolve(type, {}, names, where)
+    return emit(Walker(names).plan(tp, where))

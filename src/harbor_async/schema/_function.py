@@ -1,0 +1,184 @@
+"""A function as a tool sees it: its schemas, and the way from JSON to a call and back."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from .._context import ToolContext
+from ._codegen import Module
+from ._decode import Decoder, compile_decoder
+from ._emit import emit
+from ._encode import Encoder, compile_encoder, encode_any
+from ._plan import NOTHING, Field, Record, Ref
+from ._signature import Parameter, Signature, read_signature
+from ._walk import Walker, check_wires
+
+Bound = tuple[Any, ...]
+"""The values of one call, in the order of the parameters; each decode makes fresh ones."""
+
+
+@attrs.frozen(eq=False)
+class FunctionSchema:
+    """What is known of a function. Stateless: threads, event loops and backends may share it.
+
+    Attributes:
+        name: The function's own name (the class's for a callable instance); None for a lambda.
+        description: Summary and body of its docstring.
+        args_schema: JSON Schema of the argument object. Read only.
+        out_schema: JSON Schema of the result; None without a return annotation. Read only.
+        is_coroutine: Whether calling it surely gives an awaitable, or that cannot be known before.
+        wants_context: Whether a ``ToolContext`` is passed in.
+    """
+
+    name: str | None
+    description: str
+    args_schema: dict[str, Any]
+    out_schema: dict[str, Any] | None
+    is_coroutine: bool
+    wants_context: bool
+    _decoder: Decoder
+    _encoder: Encoder | None
+    _binder: "Binder"
+    _caller: Callable[[Bound, ToolContext | None], Any]
+
+    def decode(self, arguments: "bytes | str | Mapping[str, Any] | None", max_bytes: int, max_depth: int) -> Bound:
+        """Check and build the arguments of one call.
+
+        Args:
+            arguments: A JSON object as text, bytes or mapping. Empty text, white space and ``null`` are no arguments.
+            max_bytes: Bound of the text's size in bytes of UTF-8.
+            max_depth: Bound of the nesting; an object of scalars is one level.
+
+        Raises:
+            InvalidArgumentsError: They do not fit; it holds every problem.
+        """
+        return self._decoder.decode(arguments, max_bytes, max_depth)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+        """Bind a program's own arguments, as they are.
+
+        Raises:
+            TypeError: They do not fit the signature.
+        """
+        return self._binder.bind(args, kwargs)
+
+    def call(self, bound: Bound, context: ToolContext | None) -> Any:
+        """Call the function and return what it returns; an exception of the function leaves as it is."""
+        return self._caller(bound, context)
+
+    def encode(self, value: Any, check: bool) -> bytes:  # noqa: FBT001 - the hot path; a keyword costs 30 ns
+        """Return a result as JSON text.
+
+        Args:
+            value: What the function returned.
+            check: Whether a value that the return annotation denies is refused; if not it is encoded as what it is.
+
+        Raises:
+            InvalidOutputError: It has no JSON form, or does not fit.
+        """
+        return encode_any(value) if self._encoder is None else self._encoder.encode(value, check)
+
+
+@attrs.frozen(eq=False)
+class Binder:
+    """Binds a program's call.
+
+    Attributes:
+        signature: The function's, without context and without what partials bound.
+        fields: The parameters, each with its default.
+    """
+
+    signature: inspect.Signature
+    fields: tuple[Field, ...]
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+        """Return the values in the order of the parameters; a default that a tool could change is made anew.
+
+        Raises:
+            TypeError: They do not fit the signature.
+        """
+        given = self.signature.bind(*args, **kwargs).arguments
+        return tuple(given[field.name] if field.name in given else _absent(field) for field in self.fields)
+
+
+def _absent(field: Field) -> Any:
+    return field.default if field.factory is None else field.factory()
+
+
+def compile_function(fn: Callable[..., Any], *, name: str | None = None) -> FunctionSchema:
+    """Read a function once, so that calls of it need no reflection.
+
+    Args:
+        fn: A function, bound method, partial, callable instance or wrapper of these.
+        name: The name to use in place of its own.
+
+    Raises:
+        UnsupportedTypeError: A parameter or the result has a type without JSON form; the message says what to write.
+        InvalidToolError: It is no function that can be a tool.
+        SchemaBuildError: A constraint makes no sense, or two fields share a wire name.
+    """
+    signature = read_signature(fn)
+    title = name or signature.name or "arguments"
+    given = [param for param in signature.parameters if not param.is_context]
+    walker = Walker(signature.names)
+    fields = tuple(_field(walker, param) for param in given)
+    record = Record(title=title, style="arguments", cls=None, fields=fields)
+    check_wires(fields, title)
+    walker.finish()
+    root = Ref(record=record)
+    if signature.is_whole:
+        node = fields[0].node
+        assert isinstance(node, Ref)  # noqa: S101 - read_signature found a structured class
+        root = node
+    encoder, out_schema = _result(signature)
+    return FunctionSchema(
+        name=name or signature.name,
+        description=signature.doc.text,
+        args_schema=emit(root),
+        out_schema=out_schema,
+        is_coroutine=signature.is_coroutine,
+        wants_context=len(given) < len(signature.parameters),
+        decoder=compile_decoder(root),
+        encoder=encoder,
+        binder=_binder(signature, fields),
+        caller=_caller(fn, signature.parameters),
+    )
+
+
+def _field(walker: Walker, param: Parameter) -> Field:
+    declaration = param.declaration
+    assert declaration is not None  # noqa: S101 - only the context has none
+    return attrs.evolve(
+        walker.field(declaration), is_positional=param.is_positional, is_keyword=param.is_keyword
+    )
+
+
+def _result(signature: Signature) -> tuple[Encoder | None, dict[str, Any] | None]:
+    if signature.returns is NOTHING:
+        return None, None
+    node = Walker(signature.names, output=True).plan(signature.returns, "the return value")
+    return compile_encoder(node), emit(node)
+
+
+def _binder(signature: Signature, fields: tuple[Field, ...]) -> Binder:
+    names = {param.name for param in signature.parameters if not param.is_context}
+    params = [param for param in signature.python.parameters.values() if param.name in names]
+    return Binder(signature.python.replace(parameters=params), fields)
+
+
+def _caller(fn: Callable[..., Any], parameters: tuple[Parameter, ...]) -> Callable[[Bound, ToolContext | None], Any]:
+    """Write the call out: ``fn(v[0], v[1], days=v[2], ctx=c)``."""
+    module = Module()
+    passed: list[str] = []
+    index = 0
+    by_position = True
+    for param in parameters:
+        value = "c" if param.is_context else f"v[{index}]"
+        index += not param.is_context
+        by_position = by_position and not param.is_keyword
+        passed.append(value if by_position else f"{param.name}={value}")
+    module.function("call", "v, c", [f"return {module.ref(fn)}({', '.join(passed)})"])
+    caller: Callable[[Bound, ToolContext | None], Any] = module.compile()["call"]
+    return caller

@@ -1,0 +1,215 @@
+"""Results without a declared type: any Python value as plain JSON, or a clear no.
+
+One rule for each kind of value; the same rules as for declared types, so that adding an annotation changes the check and
+not the text.
+"""
+
+import base64
+import datetime as dt
+import enum
+import functools
+import uuid
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+import attrs
+import msgspec
+
+from .._json import has_surrogate, kind_of, point
+from ..errors import InvalidOutputError, Problem
+from ._name import Name
+from ._record import style_of
+from ._registry import registered_base, unstructure_hook
+
+_ADVICE: Final = "return JSON values, or a class with a JSON form"
+_TEXTUAL: Final = (dt.datetime, dt.date, dt.time, dt.timedelta)
+
+
+def plain_any(value: Any) -> Any:
+    """Return ``value`` as builtins that mean the same in strict JSON.
+
+    Dates become ISO 8601 text, decimals and UUIDs their text, bytes base64, enum members their value, sets sorted
+    arrays, structured classes objects under their wire names, and registered types what their hook says.
+
+    Raises:
+        InvalidOutputError: Something in it has no JSON form: NaN, an exception, a cycle, keys that are no text or
+            collide, an unknown class. The problem says where.
+    """
+    try:
+        return _plain(value, "", ())
+    except RecursionError:
+        raise InvalidOutputError([Problem("", "too_deep", "the value is nested too deeply")]) from None
+
+
+def _no(path: str, message: str) -> InvalidOutputError:
+    return InvalidOutputError([Problem(path, "value", message)])
+
+
+def _plain(value: Any, path: str, above: tuple[int, ...]) -> Any:
+    kind = type(value)
+    if value is None or kind is bool or kind is int:
+        return value
+    if kind is str:
+        if has_surrogate(value):
+            raise _no(path, "the text holds a lone surrogate")
+        return value
+    if kind is float:
+        if value - value != 0.0:
+            raise _no(path, "numbers must be finite")
+        return value
+    if (base := registered_base(kind)) is not None:
+        return _plain(_hooked(base, value, path), path, _inside(value, path, above))
+    if kind is dict or isinstance(value, Mapping):
+        return _mapping(value, path, _inside(value, path, above))
+    if (style := style_of(kind)) is not None:
+        return _object(value, style, path, _inside(value, path, above))
+    if isinstance(value, (list, tuple)):
+        inside = _inside(value, path, above)
+        return [_plain(item, point(path, index), inside) for index, item in enumerate(value)]
+    if isinstance(value, (set, frozenset)):
+        inside = _inside(value, path, above)
+        return sorted_items([_plain(item, point(path, index), inside) for index, item in enumerate(value)])
+    return _scalar(value, path)
+
+
+def _inside(value: Any, path: str, above: tuple[int, ...]) -> tuple[int, ...]:
+    if id(value) in above:
+        raise _no(path, "the value contains itself")
+    return (*above, id(value))
+
+
+def _hooked(base: type, value: Any, path: str) -> Any:
+    try:
+        return unstructure_hook(base)(value)
+    except Exception as exc:
+        message = f"its registered hook raised {type(exc).__name__}"
+        raise _no(path, message) from exc
+
+
+def _scalar(value: Any, path: str) -> Any:
+    if isinstance(value, enum.Enum):
+        return _plain(value.value, path, ())
+    if isinstance(value, _TEXTUAL):
+        return msgspec.to_builtins(value, builtin_types=()) if type(value) in _TEXTUAL else value.isoformat()
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise _no(path, "numbers must be finite")
+        return str(value)
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return base64.b64encode(value).decode()
+    if isinstance(value, str):
+        return _plain(str.__str__(value), path, ())
+    if isinstance(value, int):
+        return int.__index__(value)
+    if isinstance(value, float):
+        return _plain(float.__float__(value), path, ())
+    raise _no(path, f"{type(value).__name__} has no JSON form; {_ADVICE}")
+
+
+def _mapping(value: Mapping[Any, Any], path: str, above: tuple[int, ...]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, item in value.items():
+        name = _key(key, path)
+        if name in out:
+            raise _no(point(path, name), "two keys of the dict have the same text")
+        out[name] = _plain(item, point(path, name), above)
+    return out
+
+
+def _key(key: Any, path: str) -> str:
+    if type(key) is not str:
+        if isinstance(key, enum.Enum):
+            key = key.value
+        if not isinstance(key, str):
+            raise _no(path, f"expected text keys, got a key of type {type(key).__name__}")
+        key = str.__str__(key)
+    if has_surrogate(key):
+        raise _no(path, "a key holds a lone surrogate")
+    return key
+
+
+def _object(value: Any, style: str, path: str, above: tuple[int, ...]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for attribute, wire in wire_names(type(value), style):
+        try:
+            item = getattr(value, attribute)
+        except Exception as exc:
+            message = f"reading it raised {type(exc).__name__}"
+            raise _no(point(path, wire), message) from exc
+        out[wire] = _plain(item, point(path, wire), above)
+    return out
+
+
+@functools.lru_cache(maxsize=512)
+def wire_names(cls: Any, style: str) -> tuple[tuple[str, str], ...]:
+    """Return attribute and wire name of each field that a result of ``cls`` shows, in declaration order.
+
+    A pure function of the class; the cache only saves time.
+    """
+    annotations: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        annotations.update(vars(base).get("__annotations__", {}))
+    if style == "attrs":
+        shown = [(f.name, f.alias or f.name) for f in attrs.fields(cls) if f.init or not f.name.startswith("_")]
+    elif style == "dataclass":
+        shown = [(f.name, f.name) for f in cls.__dataclass_fields__.values() if f._field_type.name == "_FIELD"]  # noqa: SLF001
+    else:
+        shown = [(name, name) for name in cls._fields]
+    return tuple((name, _marked(annotations.get(name)) or wire) for name, wire in shown)
+
+
+def _marked(annotation: Any) -> str | None:
+    marks = getattr(annotation, "__metadata__", ())
+    return next((mark.wire for mark in marks if isinstance(mark, Name)), None)
+
+
+def plain_table(value: Any) -> dict[str, Any]:
+    """Return a dict whose keys are all text, itself if they are.
+
+    Raises:
+        TypeError: It is no mapping, or a key is no text or comes twice.
+    """
+    if type(value) is dict and all(type(key) is str for key in value):
+        return value
+    if not isinstance(value, Mapping):
+        msg = f"expected a dict, got {kind_of(value)}"
+        raise TypeError(msg)
+    out = {_key(key, ""): item for key, item in value.items()}
+    if len(out) != len(value):
+        msg = "two keys of the dict have the same text"
+        raise TypeError(msg)
+    return out
+
+
+def sorted_items(items: Iterable[Any]) -> list[Any]:
+    """Return the items of a set in an order that does not depend on hashes: their own, or that of their JSON text."""
+    listed = list(items)
+    try:
+        return sorted(listed)
+    except TypeError:
+        return sorted(listed, key=_text_of)
+
+
+def _text_of(item: Any) -> bytes:
+    return msgspec.json.encode(item, order="deterministic")
+
+
+def require_finite(value: Any, path: str = "") -> None:
+    """Refuse what msgspec would write as ``null``: NaN and infinities in an encodable value.
+
+    Raises:
+        InvalidOutputError: There is one; the problem says where.
+    """
+    kind = type(value)
+    if kind is float:
+        if value - value != 0.0:
+            raise _no(path, "numbers must be finite")
+    elif kind is dict:
+        for key, item in value.items():
+            require_finite(item, point(path, str(key)))
+    elif kind in {list, tuple, set, frozenset}:
+        for index, item in enumerate(value):
+            require_finite(item, point(path, index))

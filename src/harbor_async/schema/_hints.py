@@ -1,0 +1,177 @@
+"""Annotations become types here, wherever their names were defined.
+
+A name is looked up in the function's globals and closure first. Only if it is not there are the locals of the calling
+frames asked, the frame of the function that encloses the definition before all others: that is where a class local
+to a function lives. What is found nowhere is refused by name.
+"""
+
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Container, Mapping
+from typing import Any, Final
+
+import attrs
+
+from ..errors import UnsupportedTypeError
+
+_PACKAGE: Final = __name__.partition(".")[0]
+_ADVICE: Final = "define it at module level, or before the tool in an enclosing function, and import it at run time"
+
+
+@attrs.frozen(eq=False)
+class Names:
+    """Where the names of annotations are looked up, beyond the module that holds them.
+
+    Attributes:
+        own: The closure of the function, say: asked together with its globals.
+        frames: The locals of calling frames, nearest kin first: asked when all else has failed.
+    """
+
+    own: Mapping[str, Any] = attrs.field(factory=dict)
+    frames: tuple[Mapping[str, Any], ...] = ()
+
+    def beyond(self, globalns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return every name that ``globalns`` does not have itself."""
+        found: dict[str, Any] = {}
+        for scope in (*reversed(self.frames), self.own):
+            found.update(scope)
+        return {name: value for name, value in found.items() if name not in globalns or name in self.own}
+
+
+def caller_names(qualname: str = "", own: Mapping[str, Any] | None = None) -> Names:
+    """Return the names that the callers of this package can see.
+
+    Args:
+        qualname: The ``__qualname__`` of the function; its enclosing functions come before other frames.
+        own: Names that come before all frames.
+    """
+    enclosing = qualname.rpartition(".<locals>.")[0]
+    kin: list[Mapping[str, Any]] = []
+    others: list[Mapping[str, Any]] = []
+    frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect.currentframe() is this, typed as optional
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
+            inside = enclosing == frame.f_code.co_qualname or enclosing.startswith(
+                frame.f_code.co_qualname + ".<locals>."
+            )
+            (kin if inside else others).append(frame.f_locals)
+        frame = frame.f_back
+    return Names(own or {}, (*kin, *others))
+
+
+def closure_of(function: Any) -> dict[str, Any]:
+    """Return the names that ``function`` closes over and that are bound by now."""
+    code: types.CodeType | None = getattr(function, "__code__", None)
+    found: dict[str, Any] = {}
+    for name, cell in zip(code.co_freevars if code else (), getattr(function, "__closure__", None) or (), strict=False):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return found
+
+
+def resolve(
+    annotation: Any, globalns: dict[str, Any], names: Names, where: str, owner: Any = None
+) -> Any:
+    """Return what ``annotation`` means, with strings and forward references in it evaluated.
+
+    Args:
+        annotation: As it stands in ``__annotations__``.
+        globalns: The globals of the module that holds it.
+        names: Where else to look.
+        where: The place, for the message.
+        owner: The class or function that it annotates; its type parameters are in scope.
+
+    Raises:
+        UnsupportedTypeError: A name cannot be found, or evaluating raises.
+    """
+    shown = annotation
+    if isinstance(annotation, str):
+        # A class may say ClassVar or Required, which get_type_hints only lets pass in a reference made for a class.
+        annotation = typing.ForwardRef(annotation, is_argument=False, is_class=isinstance(owner, type))
+    holder: Any = types.SimpleNamespace(
+        __annotations__={"it": annotation}, __type_params__=getattr(owner, "__type_params__", ())
+    )
+    try:
+        try:
+            return typing.get_type_hints(holder, globalns, dict(names.own), include_extras=True)["it"]
+        except NameError:
+            return typing.get_type_hints(holder, globalns, names.beyond(globalns), include_extras=True)["it"]
+    except NameError as exc:
+        raise UnsupportedTypeError(where, _shown(shown), f"the name {exc.name!r} cannot be found; {_ADVICE}") from exc
+    except Exception as exc:  # noqa: BLE001 - evaluates text that others wrote: anything can come out
+        advice = f"evaluating it raised {type(exc).__name__}: {exc}"
+        raise UnsupportedTypeError(where, _shown(shown), advice) from exc
+
+
+def _shown(annotation: Any) -> str:
+    return repr(annotation) if isinstance(annotation, str) else type_name(annotation)
+
+
+def class_hints(cls: Any, wanted: Container[str], names: Names, where: str) -> dict[str, Any]:
+    """Return the resolved annotations of the ``wanted`` fields, each in the module of the class that wrote it.
+
+    Raises:
+        UnsupportedTypeError: A name cannot be found; the field is named.
+    """
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__ if isinstance(cls, type) else (cls,)):
+        module = sys.modules.get(getattr(base, "__module__", ""))
+        globalns: dict[str, Any] = vars(module) if module else {}
+        # A class may name itself before its module, or its function, knows it.
+        scope = Names({**names.own, base.__name__: base}, names.frames)
+        for name, annotation in _own_annotations(base).items():
+            if name in wanted:
+                place = f"{where}, field {cls.__name__}.{name}"
+                hints[name] = resolve(annotation, globalns, scope, place, base)
+    return hints
+
+
+def _own_annotations(cls: Any) -> dict[str, Any]:
+    if sys.version_info >= (3, 14):
+        import annotationlib  # noqa: PLC0415 - only Python 3.14 has it
+
+        return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
+    return inspect.get_annotations(cls)
+
+
+def type_name(tp: Any) -> str:
+    """Return ``tp`` as its author may have written it."""
+    if isinstance(tp, type) and not typing.get_args(tp):
+        return tp.__qualname__.rpartition(".<locals>.")[2]
+    return str(tp).replace("typing.", "")
+
+
+def substitute(tp: Any, env: Mapping[Any, Any]) -> Any:
+    """Return ``tp`` with the type variables of ``env`` filled in."""
+    if isinstance(tp, typing.TypeVar):
+        return env.get(tp, tp)
+    params = getattr(tp, "__parameters__", ())
+    if not params or isinstance(tp, type) or not any(param in env for param in params):
+        return tp
+    return tp[tuple(env.get(param, param) for param in params)]
+
+
+def typevar_env(cls: Any, args: tuple[Any, ...]) -> dict[Any, Any]:
+    """Return what each type variable of ``cls`` and of its generic bases stands for in ``cls[args]``."""
+    env: dict[Any, Any] = dict(zip(getattr(cls, "__parameters__", ()), args, strict=False))
+    for klass in getattr(cls, "__mro__", (cls,)):
+        for base in vars(klass).get("__orig_bases__", ()):
+            origin = typing.get_origin(base)
+            if origin in {None, typing.Generic, typing.Protocol}:
+                continue
+            for param, arg in zip(getattr(origin, "__parameters__", ()), typing.get_args(base), strict=False):
+                env.setdefault(param, substitute(arg, env))
+    return env
+
+
+def globals_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the globals that ``function`` was written among."""
+    found: dict[str, Any] | None = getattr(function, "__globals__", None)
+    if found is not None:
+        return found
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    return vars(module) if module else {}

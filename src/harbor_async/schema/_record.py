@@ -1,0 +1,159 @@
+"""The fields of a user's class: attrs, dataclass, TypedDict, NamedTuple."""
+
+import copy
+import dataclasses
+import enum
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import attrs
+import typing_extensions
+
+from ._docs import read_doc
+from ._plan import NOTHING, Style
+
+_CONTAINERS: Final = (list, dict, set, bytearray)
+
+
+@attrs.frozen(eq=False)
+class RawField:
+    """A field as its class declares it, its type not yet looked into."""
+
+    name: str
+    attribute: str
+    annotation: Any
+    is_required: bool
+    default: Any = NOTHING
+    factory: Callable[[], Any] | None = None
+    is_keyword: bool = False
+    is_init: bool = True
+    description: str | None = None
+    alias: str | None = None
+
+
+def style_of(cls: Any) -> Style | None:
+    """Return which kind of structured class ``cls`` is, or None."""
+    if typing_extensions.is_typeddict(cls):
+        return "typeddict"
+    if not isinstance(cls, type):
+        return None
+    if attrs.has(cls):
+        return "attrs"
+    if dataclasses.is_dataclass(cls):
+        return "dataclass"
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return "namedtuple"
+    return None
+
+
+def raw_fields(cls: Any, style: Style, hints: dict[str, Any]) -> Iterator[RawField]:
+    """Yield the fields of ``cls`` in declaration order."""
+    reader = {"attrs": _attrs, "dataclass": _dataclass, "typeddict": _typeddict, "namedtuple": _namedtuple}[style]
+    return reader(cls, hints)
+
+
+def _attrs(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
+    # A hand-written __init__ may have defaults of its own: its defaults apply by leaving the argument out.
+    code = getattr(cls.__init__, "__code__", None)
+    own_init = code is None or not code.co_filename.startswith("<attrs generated")
+    for field in attrs.fields(cls):
+        default, factory = field.default, None
+        if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # attrs types the class as a function
+            factory = None if default.takes_self else default.factory
+            default = NOTHING
+        described = field.metadata.get("description")
+        yield RawField(
+            name=field.alias or field.name,
+            attribute=field.name,
+            annotation=hints.get(field.name, field.type if field.type is not None else typing.Any),
+            is_required=field.default is NOTHING,
+            default=NOTHING if own_init else default,
+            factory=None if own_init else factory,
+            is_keyword=bool(field.kw_only) or own_init,
+            is_init=bool(field.init),
+            description=described if isinstance(described, str) else None,
+        )
+
+
+def _dataclass(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
+    own_init = not cls.__dataclass_params__.init
+    for field in dataclasses.fields(cls):
+        has_factory = field.default_factory is not dataclasses.MISSING
+        has_default = field.default is not dataclasses.MISSING
+        described = field.metadata.get("description")
+        yield RawField(
+            name=field.name,
+            attribute=field.name,
+            annotation=hints.get(field.name, field.type),
+            is_required=not has_factory and not has_default,
+            default=field.default if has_default and not own_init else NOTHING,
+            factory=field.default_factory if has_factory and not own_init else None,  # type: ignore[arg-type]  # MISSING ruled out
+            is_keyword=bool(field.kw_only) or own_init,
+            is_init=field.init,
+            description=described if isinstance(described, str) else None,
+        )
+
+
+def _typeddict(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
+    required: frozenset[str] = cls.__required_keys__
+    for name, annotation in hints.items():
+        wrapped, is_required = annotation, name in required
+        while (origin := typing.get_origin(wrapped)) is not None and _is_qualifier(origin):
+            if _names(origin, "Required", "NotRequired"):
+                is_required = _names(origin, "Required")
+            wrapped = typing.get_args(wrapped)[0]
+        yield RawField(name=name, attribute=name, annotation=wrapped, is_required=is_required)
+
+
+def _is_qualifier(origin: Any) -> bool:
+    return _names(origin, "Required", "NotRequired", "ReadOnly")
+
+
+def _names(origin: Any, *names: str) -> bool:
+    return any(
+        origin is getattr(module, name, origin is None) for module in (typing, typing_extensions) for name in names
+    )
+
+
+def _namedtuple(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
+    for name in cls._fields:
+        default = cls._field_defaults.get(name, NOTHING)
+        yield RawField(
+            name=name,
+            attribute=name,
+            annotation=hints.get(name, typing.Any),
+            is_required=default is NOTHING,
+            default=default,
+        )
+
+
+def class_descriptions(cls: Any) -> dict[str, str]:
+    """Return what the docstrings of ``cls`` and its bases say of each field; the nearest class wins."""
+    found: dict[str, str] = {}
+    for base in reversed(getattr(cls, "__mro__", (cls,))):
+        doc = vars(base).get("__doc__")
+        if base is not object and isinstance(doc, str) and base.__module__ not in {"builtins", "typing"}:
+            found.update(read_doc(doc, of_class=True).params)
+    return found
+
+
+def fresh(default: Any) -> Callable[[], Any] | None:
+    """Return what makes a fresh copy of a default that a tool could change; None if it can be shared.
+
+    Builtin containers, and instances of attrs classes and dataclasses, are copied deeply. Any other object is passed as
+    it is: it may be a sentinel, whose identity matters.
+    """
+    if isinstance(default, _CONTAINERS):
+        if not default:
+            kind = type(default)
+            return kind if kind in _CONTAINERS else lambda: copy.copy(default)
+        return lambda: copy.deepcopy(default)
+    structured = attrs.has(type(default)) or dataclasses.is_dataclass(default)
+    if structured or (isinstance(default, tuple) and not _is_flat(default)):
+        return lambda: copy.deepcopy(default)
+    return None
+
+
+def _is_flat(values: tuple[Any, ...]) -> bool:
+    return all(isinstance(value, (str, int, float, bytes, type(None), enum.Enum)) for value in values)

@@ -1,0 +1,238 @@
+"""What a callable takes and gives, seen through partials, methods, instances and wrappers."""
+
+import collections.abc
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+
+from .._context import ToolContext
+from ..errors import InvalidToolError, UnsupportedTypeError
+from ._docs import Doc, read_doc
+from ._hints import Names, caller_names, closure_of, globals_of, resolve
+from ._plan import NOTHING
+from ._record import RawField, style_of
+from ._walk import Declaration
+
+_AWAITABLES: Final = (collections.abc.Awaitable, collections.abc.Coroutine)
+_EMPTY: Final = inspect.Parameter.empty
+_VARIADIC: Final = {
+    inspect.Parameter.VAR_POSITIONAL: "*",
+    inspect.Parameter.VAR_KEYWORD: "**",
+}
+
+
+@attrs.frozen(eq=False)
+class Parameter:
+    """One parameter that a caller can give a value.
+
+    Attributes:
+        name: Its name in the signature.
+        is_positional: Whether it can only be passed by position.
+        is_keyword: Whether it can only be passed by keyword.
+        is_context: Whether the tool's context goes there.
+        declaration: Its type and default; None for the context.
+    """
+
+    name: str
+    is_positional: bool
+    is_keyword: bool
+    is_context: bool
+    declaration: Declaration | None
+
+
+@attrs.frozen(eq=False)
+class Signature:
+    """A callable, read.
+
+    Attributes:
+        name: Its own name; None if it has none.
+        doc: Its docstring.
+        parameters: What can be given, in order; what a partial has bound is left out.
+        returns: The resolved return type, an awaitable's result in place of the awaitable; NOTHING without annotation.
+        is_coroutine: Whether a call surely gives an awaitable, or that cannot be known.
+        is_whole: Whether the one parameter stands for the whole argument object.
+        names: Where forward references are looked up.
+        python: The signature that a program's call is bound to.
+    """
+
+    name: str | None
+    doc: Doc
+    parameters: tuple[Parameter, ...]
+    returns: Any
+    is_coroutine: bool
+    is_whole: bool
+    names: Names
+    python: inspect.Signature
+
+
+def read_signature(fn: Callable[..., Any]) -> Signature:
+    """Read a callable.
+
+    Args:
+        fn: A function, bound method, partial, callable instance or wrapper of these.
+
+    Raises:
+        InvalidToolError: It cannot be called, is a class or a generator function, has no signature, or takes
+            parameters that a JSON object cannot give.
+        UnsupportedTypeError: An annotation is missing or cannot be resolved.
+    """
+    if not callable(fn):
+        msg = f"expected a function; got {type(fn).__name__}"
+        raise InvalidToolError(msg)
+    if isinstance(fn, type):
+        msg = f"expected a function; got the class {fn.__name__}; describe one of its methods, or an instance"
+        raise InvalidToolError(msg)
+    core, hidden = _core(fn)
+    name = _name(fn)
+    _refuse_generators(core, name)
+    try:
+        python = inspect.signature(fn)
+    except (TypeError, ValueError) as exc:
+        msg = f"{name or 'the function'} has no signature that Python can read; wrap it in a function that has one"
+        raise InvalidToolError(msg) from exc
+    inner = inspect.unwrap(core)
+    names = caller_names(getattr(inner, "__qualname__", ""), closure_of(inner))
+    doc = read_doc(_docstring(fn, core))
+    visible = [param for param in python.parameters.values() if param.name not in hidden]
+    parameters = tuple(_parameter(param, inner, names, doc) for param in visible)
+    returns, awaits = _returns(python, inner, names)
+    lone = parameters[0] if len(parameters) == 1 else None
+    if lone is None:
+        given = [param for param in parameters if not param.is_context]
+        lone = given[0] if len(given) == 1 else None
+    return Signature(
+        name=name,
+        doc=doc,
+        parameters=parameters,
+        returns=returns,
+        is_coroutine=awaits or _is_coroutine(fn, core),
+        is_whole=lone is not None and lone.is_positional and _is_whole(lone),
+        names=names,
+        python=python,
+    )
+
+
+def _core(fn: Any) -> tuple[Any, set[str]]:
+    """Return the function inside partials and instances, and the names that partials have bound by keyword."""
+    hidden: set[str] = set()
+    while True:
+        if isinstance(fn, functools.partial):
+            hidden |= set(fn.keywords)
+            fn = fn.func
+        elif isinstance(fn, types.MethodType):
+            fn = fn.__func__
+        elif inspect.isroutine(fn) or isinstance(fn, type) or not hasattr(type(fn), "__call__"):
+            return fn, hidden
+        else:
+            call = inspect.getattr_static(type(fn), "__call__")
+            if isinstance(call, (staticmethod, classmethod)):
+                call = call.__func__
+            if not inspect.isfunction(call) and not isinstance(call, functools.partial):
+                return fn, hidden
+            fn = call
+
+
+def _name(fn: Any) -> str | None:
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    name = getattr(fn, "__name__", None)
+    if name is None:
+        name = type(fn).__name__
+    return None if name == "<lambda>" else str(name)
+
+
+def _docstring(fn: Any, core: Any) -> str | None:
+    if isinstance(fn, functools.partial):
+        return _docstring(fn.func, core)
+    own = core.__doc__ if inspect.isroutine(core) else None
+    if own is None and not inspect.isroutine(fn):
+        own = type(fn).__doc__
+    return own if isinstance(own, str) else None
+
+
+def _refuse_generators(core: Any, name: str | None) -> None:
+    for each in (core, inspect.unwrap(core)):
+        if inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each):
+            kind = "an async generator" if inspect.isasyncgenfunction(each) else "a generator"
+            msg = f"{name or 'the function'} is {kind}; return a list instead, or report progress while it runs"
+            raise InvalidToolError(msg)
+
+
+def _is_coroutine(fn: Any, core: Any) -> bool:
+    if getattr(core, "__name__", "") == "<lambda>":
+        return True
+    return any(map(inspect.iscoroutinefunction, (fn, core, inspect.unwrap(core))))
+
+
+def _parameter(param: inspect.Parameter, inner: Any, names: Names, doc: Doc) -> Parameter:
+    where = f"parameter {param.name!r}"
+    if param.kind in _VARIADIC:
+        stars = _VARIADIC[param.kind]
+        msg = f"parameter '{stars}{param.name}': a JSON object cannot give it; declare each parameter, or take a list or dict"
+        raise InvalidToolError(msg)
+    if param.annotation is _EMPTY:
+        raise UnsupportedTypeError(where, "a parameter without annotation", "annotate it; Any takes any JSON value")
+    tp = resolve(param.annotation, globals_of(inner), names, where, inner)
+    is_context = _is_context(tp)
+    default = NOTHING if param.default is _EMPTY else param.default
+    raw = RawField(
+        name=param.name,
+        attribute=param.name,
+        annotation=tp,
+        is_required=default is NOTHING,
+        default=default,
+    )
+    return Parameter(
+        name=param.name,
+        is_positional=param.kind is inspect.Parameter.POSITIONAL_ONLY,
+        is_keyword=param.kind is inspect.Parameter.KEYWORD_ONLY,
+        is_context=is_context,
+        declaration=None if is_context else Declaration(raw, tp, doc.params.get(param.name), where),
+    )
+
+
+def _bare(tp: Any) -> Any:
+    return typing.get_args(tp)[0] if typing.get_origin(tp) is typing.Annotated else tp
+
+
+def _is_context(tp: Any) -> bool:
+    bare = _bare(tp)
+    options = typing.get_args(bare) if typing.get_origin(bare) in (typing.Union, types.UnionType) else (bare,)
+    return ToolContext in options and all(option in (ToolContext, type(None)) for option in options)
+
+
+def _is_whole(param: Parameter) -> bool:
+    """Return whether a lone positional-only parameter stands for the whole argument object.
+
+    Raises:
+        UnsupportedTypeError: It does not: its name would be a key that no caller can pass.
+    """
+    declaration = param.declaration
+    assert declaration is not None  # noqa: S101 - the context was left out before
+    tp, _ = declaration.split()
+    if style_of(typing.get_origin(tp) or tp) is not None:
+        return True
+    advice = (
+        "a lone positional-only parameter means the whole argument object, which only a class with fields can be; "
+        "drop the '/', or take a class"
+    )
+    raise UnsupportedTypeError(f"parameter {param.name!r}", str(getattr(tp, "__name__", tp)), advice)
+
+
+def _returns(python: inspect.Signature, inner: Any, names: Names) -> tuple[Any, bool]:
+    if python.return_annotation is inspect.Signature.empty:
+        return NOTHING, False
+    tp = resolve(python.return_annotation, globals_of(inner), names, "the return value", inner)
+    awaits = False
+    while (origin := typing.get_origin(tp)) in _AWAITABLES:
+        awaits = True
+        args = typing.get_args(tp)
+        tp = (args[-1] if args else Any) if origin else tp
+    if tp in _AWAITABLES:
+        return NOTHING, True
+    return tp, awaits

@@ -1,0 +1,355 @@
+"""The one walk over a type that makes the plan."""
+
+import collections.abc
+import enum
+import types
+import typing
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+import typing_extensions
+
+from ..errors import SchemaBuildError, UnsupportedTypeError
+from . import _leaf, _registry
+from ._constraint import Marks, apply_marks, read_marks
+from ._hints import Names, class_hints, substitute, type_name, typevar_env
+from ._plan import NOTHING, Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Style, Table, Tagged
+from ._record import RawField, class_descriptions, fresh, raw_fields, style_of
+from ._refusal import advice_for
+from ._union import join, shown_default
+
+_LISTS: Final = (
+    list,
+    collections.abc.Sequence,
+    collections.abc.MutableSequence,
+    collections.abc.Collection,
+)
+_SETS: Final = (set, collections.abc.Set, collections.abc.MutableSet)
+_DICTS: Final = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+_UNIONS: Final = (typing.Union, types.UnionType)
+_QUALIFIERS: Final = (typing.Final, typing.Required, typing.NotRequired, typing_extensions.ReadOnly)
+_ALIASES: Final = tuple(
+    {getattr(module, "TypeAliasType", typing_extensions.TypeAliasType) for module in (typing, typing_extensions)}
+)
+
+
+@attrs.frozen(eq=False)
+class Declaration:
+    """A field before its type is looked into.
+
+    Attributes:
+        raw: What the class or function says.
+        annotation: Its type, resolved.
+        documented: Its description in a docstring, or None.
+        where: The place, for messages.
+    """
+
+    raw: RawField
+    annotation: Any
+    documented: str | None
+    where: str
+
+    def split(self) -> tuple[Any, Marks]:
+        """Return the bare type and what stands beside it."""
+        annotation, metadata = self.annotation, []
+        while (origin := typing.get_origin(annotation)) in (*_QUALIFIERS, typing.Annotated):
+            if origin is typing.Annotated:
+                metadata[:0] = annotation.__metadata__
+                annotation = annotation.__origin__
+            else:
+                annotation = typing.get_args(annotation)[0]
+        return annotation, read_marks(metadata, self.where)
+
+
+@attrs.define(eq=False)
+class Walker:
+    """Makes the plans of one tool; a class met twice is one record.
+
+    Attributes:
+        names: Where forward references are looked up.
+        output: Whether the plan is for results: then fields that ``__init__`` does not take are shown too.
+    """
+
+    names: Names = attrs.field(factory=Names)
+    output: bool = False
+    _records: dict[Any, Record] = attrs.field(factory=dict, init=False)
+    _declared: dict[int, list[Declaration]] = attrs.field(factory=dict, init=False)
+    _pending: list[Record] = attrs.field(factory=list, init=False)
+    _aliases: list[Any] = attrs.field(factory=list, init=False)
+
+    def plan(self, tp: Any, where: str) -> Node:
+        """Return the finished plan of ``tp``; arguments and errors as ``walk``."""
+        node = self.walk(tp, where)
+        self.finish()
+        return node
+
+    def finish(self) -> None:
+        """Fill in the fields of every record met so far; classes may be recursive, so this comes last.
+
+        Raises:
+            UnsupportedTypeError: As ``walk``.
+            SchemaBuildError: As ``walk``.
+        """
+        while self._pending:
+            record = self._pending.pop()
+            record.fields = tuple(self.field(declared) for declared in self._declared[id(record)])
+            check_wires(record.fields, record.title)
+            if record.tag is not None:
+                tag = record.tag.wire
+                record.tag = next(field for field in record.fields if field.wire == tag)
+                record.fields = tuple(field for field in record.fields if field.wire != tag)
+
+    def walk(self, tp: Any, where: str) -> Node:
+        """Return the plan of ``tp``.
+
+        Args:
+            tp: A resolved type.
+            where: The place, for messages: ``parameter 'x'``.
+
+        Raises:
+            UnsupportedTypeError: Something in it has no JSON form; the message says where and what to write instead.
+            SchemaBuildError: Its parts are fine, but do not go together.
+        """
+        if (form := _registry.wire_form(tp)) is not None:
+            return self._custom(tp, form, where)
+        if (leaf := _leaf.scalar(tp)) is not None:
+            return leaf
+        if tp is Any or tp is typing_extensions.Any:
+            return Anything()
+        origin = typing.get_origin(tp)
+        if origin is not None:
+            return self._subscripted(tp, origin, typing.get_args(tp), where)
+        if isinstance(tp, typing.NewType):
+            return self.walk(tp.__supertype__, where)
+        if isinstance(tp, _ALIASES):
+            return self._alias(tp, (), where)
+        if isinstance(tp, typing.TypeVar):
+            return self._type_variable(tp, where)
+        if isinstance(tp, type) and issubclass(tp, enum.Enum):
+            return _leaf.enumeration(tp, where)
+        if (style := style_of(tp)) is not None:
+            return self._record_of(tp, tp, (), style, where)
+        if tp in {*_LISTS, *_SETS, frozenset, tuple, *_DICTS} if _is_hashable(tp) else False:
+            return self._bare(tp)
+        raise UnsupportedTypeError(where, type_name(tp), advice_for(tp))
+
+    def _subscripted(self, tp: Any, origin: Any, args: tuple[Any, ...], where: str) -> Node:
+        if origin is typing.Annotated:
+            marks = read_marks(tp.__metadata__, where)
+            return apply_marks(self.walk(tp.__origin__, where), marks, where)
+        if origin in _UNIONS:
+            return self._union(args, where)
+        if origin in {typing.Literal, typing_extensions.Literal}:
+            return _leaf.literal(args, where)
+        if origin in _LISTS:
+            return Array(item=self.walk(args[0], where), make=list)
+        if origin in _SETS or origin is frozenset:
+            return self._set(args[0], frozenset if origin is frozenset else set, where)
+        if origin is tuple:
+            return self._tuple(args, where)
+        if origin in _DICTS:
+            return self._dict(args, where)
+        if origin in _QUALIFIERS:
+            return self.walk(args[0], where)
+        if isinstance(origin, _ALIASES):
+            return self._alias(origin, args, where)
+        if (style := style_of(origin)) is not None:
+            return self._record_of(tp, origin, args, style, where)
+        raise UnsupportedTypeError(where, type_name(tp), advice_for(origin))
+
+    def _bare(self, tp: Any) -> Node:
+        if tp in _DICTS:
+            return Table(key=_text_leaf(), value=Anything())
+        make = tp if tp in {tuple, frozenset} else set if tp in _SETS else list
+        return Array(item=Anything(), make=make)
+
+    def _custom(self, tp: Any, form: _registry.WireForm, where: str) -> Node:
+        inner = self.walk(form.wire, f"{where}, wire type of {type_name(tp)}")
+        if form.format is not None:
+            inner = attrs.evolve(inner, notes={"format": form.format, **inner.notes})
+        return Custom(
+            cls=tp,
+            inner=inner,
+            structure=_registry.structure_hook(tp),
+            unstructure=_registry.unstructure_hook(tp),
+        )
+
+    def _alias(self, alias: Any, args: tuple[Any, ...], where: str) -> Node:
+        if any(alias is open_alias for open_alias in self._aliases):
+            advice = "an alias cannot contain itself; write a class, or Any"
+            raise UnsupportedTypeError(where, type_name(alias), advice)
+        self._aliases.append(alias)
+        try:
+            env = dict(zip(getattr(alias, "__type_params__", ()), args, strict=False))
+            return self.walk(substitute(alias.__value__, env), where)
+        finally:
+            self._aliases.pop()
+
+    def _type_variable(self, var: typing.TypeVar, where: str) -> Node:
+        if var.__constraints__:
+            return self._union(var.__constraints__, where)
+        return Anything() if var.__bound__ is None else self.walk(var.__bound__, where)
+
+    def _union(self, args: tuple[Any, ...], where: str) -> Node:
+        literals: list[Any] = []
+        rest: list[Any] = []
+        for arg in args:
+            values = typing.get_args(arg) if typing.get_origin(arg) is typing.Literal else None
+            if values is None:
+                rest.append(arg)
+            else:
+                literals.extend(values)
+        members = [_leaf.literal(tuple(literals), where)] if literals else []
+        return join([*members, *(self.walk(arg, where) for arg in rest)], self._tagged, where)
+
+    def _set(self, item: Any, make: type, where: str) -> Node:
+        node = self.walk(item, where)
+        if isinstance(node, (Table, Anything)) or (isinstance(node, Array) and node.make in {list, set}):
+            name = f"{make.__name__}[{type_name(item)}]"
+            raise UnsupportedTypeError(where, name, "its items cannot be hashed; use a list, or tuples inside")
+        return Array(item=node, make=make)
+
+    def _tuple(self, args: tuple[Any, ...], where: str) -> Node:
+        if len(args) == 2 and args[1] is Ellipsis:  # noqa: PLR2004 - tuple[T, ...]
+            return Array(item=self.walk(args[0], where), make=tuple)
+        if any(typing.get_origin(arg) is typing_extensions.Unpack for arg in args):
+            raise UnsupportedTypeError(where, f"tuple[{', '.join(map(type_name, args))}]", "use tuple[T, ...] or a list")
+        return Row(items=tuple(self.walk(arg, where) for arg in args))
+
+    def _dict(self, args: tuple[Any, ...], where: str) -> Node:
+        key = self.walk(args[0], where)
+        if isinstance(key, Anything):
+            key = _text_leaf()
+        if not isinstance(key, Leaf) or key.accepts != {"string"} or not _is_text(key):
+            name = f"dict[{type_name(args[0])}, {type_name(args[1])}]"
+            raise UnsupportedTypeError(where, name, "JSON keys are text; use dict[str, ...] or a list of records")
+        return Table(key=key, value=self.walk(args[1], where))
+
+    def _record_of(self, tp: Any, cls: Any, args: tuple[Any, ...], style: Style, where: str) -> Node:
+        if (known := self._records.get(tp)) is not None:
+            return Ref(record=known)
+        title = cls.__name__ if not args else f"{cls.__name__}[{', '.join(map(type_name, args))}]"
+        record = Record(title=title, style=style, cls=cls)
+        hints = class_hints(cls, _field_names(cls, style), self.names, where)
+        env = typevar_env(cls, args)
+        described = class_descriptions(cls)
+        self._declared[id(record)] = [
+            Declaration(
+                raw,
+                substitute(raw.annotation, env),
+                described.get(raw.attribute),
+                f"{where}, field {cls.__name__}.{raw.attribute}",
+            )
+            for raw in raw_fields(cls, style, hints)
+            if raw.is_init or (self.output and not raw.attribute.startswith("_"))
+        ]
+        self._records[tp] = record
+        self._pending.append(record)
+        return Ref(record=record)
+
+    def field(self, declared: Declaration) -> Field:
+        """Return the field that a class or a function declares.
+
+        Raises:
+            UnsupportedTypeError: As ``walk``.
+            SchemaBuildError: As ``walk``.
+        """
+        raw, where = declared.raw, declared.where
+        annotation, marks = declared.split()
+        node = apply_marks(self.walk(annotation, where), Marks(marks.bounds, {}, None), where)
+        notes = dict(marks.notes)
+        description = notes.get("description") or raw.description or declared.documented
+        if description:
+            notes["description"] = description
+        default, factory = raw.default, raw.factory
+        if default is not NOTHING and (shown := shown_default(node, default)) is not NOTHING:
+            notes["default"] = shown
+        if default is not NOTHING and (copier := fresh(default)) is not None:
+            default, factory = NOTHING, copier
+        return Field(
+            wire=marks.name or raw.name,
+            name=raw.name,
+            attribute=raw.attribute,
+            node=node,
+            is_required=raw.is_required,
+            default=default,
+            factory=factory,
+            is_keyword=raw.is_keyword,
+            notes=notes,
+        )
+
+    def _tags(self, ref: Ref) -> dict[str, Any]:
+        """Return the single value of every field of a record that has only one."""
+        found: dict[str, Any] = {}
+        for declared in self._declared[id(ref.record)]:
+            annotation, marks = declared.split()
+            values = typing.get_args(annotation) if typing.get_origin(annotation) is typing.Literal else ()
+            if len(values) == 1:
+                value = values[0].value if isinstance(values[0], enum.Enum) else values[0]
+                if isinstance(value, (str, int)) and not isinstance(value, bool):
+                    found[marks.name or declared.raw.name] = value
+        return found
+
+    def _tagged(self, refs: list[Ref], where: str) -> Tagged:
+        """Return the union of records, told apart by the first field that has one value, another in each."""
+        tags = [self._tags(ref) for ref in refs]
+        for wire in tags[0]:
+            values = [found.get(wire) for found in tags]
+            if None not in values and len({type(value) for value in values}) == 1 and len(set(values)) == len(refs):
+                return Tagged(tag=wire, members=tuple(self._variant(ref, wire) for ref in refs))
+        names = " | ".join(ref.record.title for ref in refs)
+        advice = 'give each class a Literal field of the same name and its own value, such as kind: Literal["a"]'
+        raise UnsupportedTypeError(where, names, advice)
+
+    def _variant(self, ref: Ref, tag: str) -> Ref:
+        """Return a record as it stands in a union: the tag is always there."""
+        key = (id(ref.record), tag)
+        record = self._records.get(key)
+        if record is None:
+            mark = Field(wire=tag, name="", attribute="", node=Anything())
+            record = self._records[key] = attrs.evolve(ref.record, fields=(), tag=mark)
+            self._declared[id(record)] = self._declared[id(ref.record)]
+            self._pending.append(record)
+        return attrs.evolve(ref, record=record)
+
+
+def _field_names(cls: Any, style: Style) -> frozenset[str]:
+    if style == "attrs":
+        return frozenset(field.name for field in attrs.fields(cls))
+    names: dict[str, tuple[str, ...]] = {"dataclass": ("__dataclass_fields__",), "namedtuple": ("_fields",)}
+    listed = names.get(style, ("__required_keys__", "__optional_keys__"))
+    return frozenset(name for attribute in listed for name in getattr(cls, attribute))
+
+
+def check_wires(fields: Iterable[Field], where: str) -> None:
+    """Refuse two fields with one name on the wire.
+
+    Raises:
+        SchemaBuildError: Two fields have the same wire name.
+    """
+    seen: dict[str, str] = {}
+    for field in fields:
+        if field.wire in seen:
+            msg = f"{where}: {seen[field.wire]!r} and {field.name!r} both have the wire name {field.wire!r}; rename one"
+            raise SchemaBuildError(msg)
+        seen[field.wire] = field.name
+
+
+def _text_leaf() -> Leaf:
+    leaf = _leaf.scalar(str)
+    assert leaf is not None  # noqa: S101 - str is in the table
+    return leaf
+
+
+def _is_text(key: Leaf) -> bool:
+    """Whether a key leaf is plain text, listed texts or a text enum; not a date, say."""
+    return key.choices is not None or (key.build is None and key.wire is str)
+
+
+def _is_hashable(tp: Any) -> bool:
+    try:
+        hash(tp)
+    except TypeError:
+        return False
+    return True
