@@ -1,11 +1,11 @@
 """How Sphinx builds these pages."""
 
-from importlib.metadata import version
+import importlib.metadata
 
 project = "harbor_async"
 author = "The harbor_async authors"
 project_copyright = "The harbor_async authors"
-release = version("harbor-async")
+release = importlib.metadata.version("harbor-async")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "examples"]
@@ -23,5 +23,8 @@ napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 
 nitpicky = True
-# No network in the build, so no inventories of other projects: their names are shown and not linked.
-nitpick_ignore_regex = [(r"py:.*", r"(?!harbor_async\b).*")]
+nitpick_ignore_regex = [
+    (r"py:.*", r"(?!harbor_async\b).*"),  # no network in the build, so no inventories of other projects
+    (r"py:.*", r"harbor_async\..*\.[A-Z][a-z]?"),  # type variables
+    (r"py:.*", r"harbor_async\._(policy\.Wait|tool\.ToolOptions)"),  # shapes, told where they are taken
+]
