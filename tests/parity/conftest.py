@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.parity.differences import DIFFERENCES
-from tests.parity.harness import AS_SEED, Case, Section
+from tests.parity.harness import AS_SEED, Case, Numbers, Section
 
 ASSERTED = pytest.StashKey[dict[tuple[str, str], dict[int, set[str]]]]()
 
@@ -15,11 +15,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def asserted(pytestconfig: pytest.Config) -> Callable[[Section, Case, int], None]:
+def asserted(pytestconfig: pytest.Config) -> Callable[[Section, Case, Numbers], None]:
     """Count a case once its answer has been asserted."""
 
-    def count(section: Section, case: Case, number: int) -> None:
-        pytestconfig.stash[ASSERTED][section.file, section.key][number].add(case.name)
+    def count(section: Section, case: Case, numbers: Numbers) -> None:
+        for number in numbers:
+            pytestconfig.stash[ASSERTED][section.file, section.key][number].add(case.name)
 
     return count
 
@@ -31,11 +32,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     terminalreporter.section("parity with the seed programs")
     used: set[int] = set()
-    for (file, key), numbers in sorted(sections.items()):
-        used |= numbers.keys()
-        total = sum(map(len, numbers.values()))
-        parts = [f"{file}.json {key}: {total} cases", f"{len(numbers[AS_SEED])} as the seed"]
-        parts += [f"{len(cases)} by {number}" for number, cases in sorted(numbers.items()) if number]
+    for (file, key), covered in sorted(sections.items()):
+        used |= covered.keys()
+        parts = [f"{file}.json {key}: {len(set().union(*covered.values()))} cases"]
+        parts += [f"{len(covered[AS_SEED])} as the seed"]
+        parts += [f"{len(cases)} by {number}" for number, cases in sorted(covered.items()) if number]
         terminalreporter.write_line(", ".join(parts))
     for number in sorted(used - {AS_SEED}):
         terminalreporter.write_line(f"  {number:>2}  {DIFFERENCES[number]}")

@@ -1,8 +1,8 @@
 """What every parity test needs: the recorded cases, the numbered differences, and the count of each.
 
 A *section* is one list of cases in one file. It knows how to put the seed's recorded answer in our words, and which
-numbered differences hold. For each case the first difference that applies computes the answer that we must give; if
-none applies, the seed's answer must come out. So every case is asserted, and none is excused.
+numbered differences hold. For each case the differences that apply make our answer out of the seed's, one after the
+other; if none applies, the seed's answer must come out. So every case is asserted, and none is excused.
 """
 
 import json
@@ -17,6 +17,8 @@ import attrs
 VECTORS = Path(__file__).parent / "vectors"
 AS_SEED = 0
 """The number under which cases without a difference are counted."""
+
+Numbers = tuple[int, ...]
 
 
 @attrs.frozen
@@ -55,19 +57,24 @@ class Section:
             for case in load(self.file)[self.key]
         ]
 
-    def expect(self, case: Case) -> tuple[int, Any]:
-        """Return the number of the difference that covers ``case`` (0: none) and the answer we must give."""
-        seed = self.answer(case)
+    def expect(self, case: Case) -> tuple[Numbers, Any]:
+        """Return the numbers of the differences that cover ``case``, and the answer that we must give."""
+        numbers, answer = [], self.answer(case)
         for difference in self.differences:
             if difference.applies(case):
-                ours = difference.ours(seed, case)
-                assert seed != ours, f"difference {difference.number} changes nothing in {case.name}"
-                return difference.number, ours
-        return AS_SEED, seed
+                seed, answer = answer, difference.ours(answer, case)
+                assert seed != answer, f"difference {difference.number} changes nothing in {case.name}"
+                numbers.append(difference.number)
+        return tuple(numbers) or (AS_SEED,), answer
 
     def counts(self) -> dict[int, int]:
-        """Return how many cases each difference covers."""
-        return dict(sorted(Counter(self.expect(case)[0] for case in self.cases).items()))
+        """Return how many cases each difference covers; a case can be covered by several."""
+        return dict(sorted(Counter(number for case in self.cases for number in self.expect(case)[0]).items()))
+
+
+def named(*case_names: str) -> Callable[[Case], bool]:
+    """Return the condition that a case is one of these."""
+    return lambda case: case.name in case_names
 
 
 def load(file: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from harbor_async._policy import ToolPolicy
 from harbor_async.errors import DuplicateToolError, InvalidArgumentsError, ToolCanceledError, ToolNotFoundError
 from tests.parity.harness import Case, Difference, Section, names
 
-# --- resolved -----------------------------------------------------------------------------------------------------
+# --- resolved -------------------------------------------------------------------------------------------------------
 
 RESOLVED = Section(
     "policy",
@@ -57,9 +57,9 @@ def test_settings_get_the_defaults_of_the_seed(case: Case, asserted: Callable) -
         "validates_input": True,  # decoding is validation
         "validates_output": resolved.validates_output,
     }
-    number, expected = RESOLVED.expect(case)
+    numbers, expected = RESOLVED.expect(case)
     assert expected == {key: ours[key] for key in expected}
-    asserted(RESOLVED, case, number)
+    asserted(RESOLVED, case, numbers)
 
 
 @pytest.mark.parametrize("case", RESOLVED.cases, ids=names)
@@ -77,7 +77,7 @@ def test_the_policy_means_what_the_seed_resolved(case: Case) -> None:
     assert expected == (ToolPolicy.harbor() if "call" in case.input else seed_policy(case.input))
 
 
-# --- next_backoff -------------------------------------------------------------------------------------------------
+# --- next_backoff ---------------------------------------------------------------------------------------------------
 
 WAITS = Section("policy", "next_backoff", lambda case: case.expected["delay_ns"])
 
@@ -88,13 +88,13 @@ def test_waits_are_those_of_the_seed_to_the_nanosecond(case: Case, asserted: Cal
     given = case.input
     wait = harbor.HarborBackoff(given["base_ns"], given["mult"], given["max_ns"])
     u = 0.0 if given["jitter"] is None else given["jitter"]
-    number, expected = WAITS.expect(case)
+    numbers, expected = WAITS.expect(case)
     assert expected == wait.delay_ns(given["attempt"], u)
     assert expected / SECOND == wait.delay(given["attempt"], u)
-    asserted(WAITS, case, number)
+    asserted(WAITS, case, numbers)
 
 
-# --- classify_error -----------------------------------------------------------------------------------------------
+# --- classify_error -------------------------------------------------------------------------------------------------
 
 
 def wrapped(text: str, cause: BaseException) -> RuntimeError:
@@ -146,12 +146,12 @@ def test_errors_have_the_class_that_the_seed_reads_from_their_text(case: Case, a
         fail_as(case)
     except Exception as error:  # noqa: BLE001 - any exception is input here
         ours = (ToolPolicy.harbor().classify(error), ToolPolicy.harbor(timeout_ms=-1).classify(error))
-    number, expected = CLASSES.expect(case)
+    numbers, expected = CLASSES.expect(case)
     assert expected == ours
-    asserted(CLASSES, case, number)
+    asserted(CLASSES, case, numbers)
 
 
-# --- counts -------------------------------------------------------------------------------------------------------
+# --- counts ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
