@@ -91,6 +91,14 @@ async def ask(tool: ToolDescriptor, sent: str | bytes, seen: list[Any], *, like:
     return Answer("exhausted", len(seen), saw)
 
 
+def took_as_long(case: Case, seconds: float) -> bool:
+    """Say whether a call took the recorded time, or one in the recorded range."""
+    recorded_ns = case.expected.get("elapsed_virtual_ns", 0)
+    if isinstance(recorded_ns, int):
+        return recorded_ns == round(seconds * 1e9)
+    return recorded_ns["at_least"] <= round(seconds * 1e9) < recorded_ns["less_than"]
+
+
 def at(path: str, code: str) -> str:
     """Return the place as the seed's validator names it: a missing or unknown key is a fault of its object."""
     return path.rpartition("/")[0] if code in {"missing", "unknown"} else path

@@ -4,7 +4,6 @@
 """
 
 DIFFERENCES = {
-    2: "errors are classed by type and attributes, not by words",
     5: "the whole call has a deadline; a wait that does not fit is not begun",
     6: "a bad output is its own error, not 'invalid arguments'",
     7: "a value that comes after the timeout does not count",
@@ -18,11 +17,7 @@ DIFFERENCES = {
     24: "integral floats are ints, and ints have any size",
     25: "empty text and null mean no arguments",
     26: "required in the order of declaration, shared types in $defs, cycles and depth allowed",
-    27: "negative and unknown values of a policy are refused; harbor() reads them as the seed",
     28: "the caller's cancellation leaves as a cancellation",
-    29: "socket timeouts are timeouts",
-    31: "no HTML escapes in the output",
-    32: "an explicit retry_on is obeyed",
     33: "words outside an enum are refused; replacing an unknown name is 'not found'",
     34: "there is no error that is none: what raises nothing succeeds, and is not classed",
     35: "a check that breaks is a bad argument or a bad output, not a crash",

@@ -34,6 +34,7 @@ class Trace:
         ended: ``succeeded``, ``failed``, ``timed_out``, or ``left`` if a cancellation came out in place of an answer.
         kinds: What the error is: ``exhausted`` when no attempt was left, and what the last one failed with.
         attempts: Start, end and deadline of each.
+        category: What the model is told.
     """
 
     ended: str
@@ -41,6 +42,7 @@ class Trace:
     value: Any = None
     attempts: tuple[tuple[int, int, int | None], ...] = ()
     end: int = 0
+    category: str | None = None
 
 
 # --- what the seed did ----------------------------------------------------------------------------------------------
@@ -73,6 +75,26 @@ def recorded(case: Case) -> Trace:
         (attempt["start_ns"], attempt["end_ns"], attempt["ctx_deadline_ns"]) for attempt in seed["attempts"]
     )
     return Trace(ended, kinds, seed.get("value"), attempts, seed["end_ns"])
+
+
+CATEGORIES = {
+    "blip": "api_request",
+    "canceled": "canceled",
+    "deadline": "timeout",
+    "invalid_args": "validation",
+    "invalid_output": "unknown",
+    "not_found": "not_found",
+}
+BY_TEXT = {"status 500": "api_status", "status 502": "api_status", "lock timeout": "timeout"}
+"""The seed has no categories: they follow from the class that it reads from the text."""
+
+
+def category(trace: Trace, case: Case) -> str | None:
+    """Return the category of a failure: that of what the last attempt failed with."""
+    if trace.ended in {"succeeded", "left"}:
+        return None
+    kind = next((kind for kind in CATEGORIES if kind in trace.kinds), None)
+    return CATEGORIES[kind] if kind else BY_TEXT.get(case.input["attempts"][-1]["text"], "unknown")
 
 
 def each_too_late(seed: Trace, case: Case) -> Trace:
@@ -228,7 +250,8 @@ async def observe(case: Case) -> Trace:
         return Trace("left", frozenset({"canceled"}), None, tuple(attempts), end)
     value = result.to_wire()["value"] if result.error is None else None
     assert result.attempts == len(attempts)
-    return Trace(result.outcome.value, kinds_of(result), value, tuple(attempts), end)
+    told = result.error and result.error.category.value
+    return Trace(result.outcome.value, kinds_of(result), value, tuple(attempts), end, told)
 
 
 async def under_parent(runtime: Runtime, arguments: dict, parent: dict) -> ToolResult | None:
@@ -277,7 +300,7 @@ def kinds_of(result: ToolResult) -> frozenset[str]:
 async def test_calls_go_as_in_the_seed(case: Case, asserted: Callable) -> None:
     """A call under a policy of the seed has the recorded attempts, at the recorded times, and the recorded end."""
     numbers, expected = TRACES.expect(case)
-    assert expected == await observe(case)
+    assert attrs.evolve(expected, category=category(expected, case)) == await observe(case)
     asserted(TRACES, case, numbers)
 
 
