@@ -1,0 +1,264 @@
+"""One call in flight, and how it ends without a value."""
+
+import math
+from collections.abc import Awaitable, Callable
+from contextvars import Context
+from typing import Any, Final, Protocol
+
+import anyio
+
+from ._backend import Backend, Crew
+from ._categories import Delivery, ErrorCategory, ErrorClass, Outcome
+from ._classify import Verdict, classify, describe, single_leaf
+from ._limits import Limits
+from ._policy import ToolPolicy
+from ._results import Failure, StopReason
+from .errors import InvalidArgumentsError, InvalidOutputError, ToolTimeoutError
+
+
+class Function(Protocol):
+    """What the shell runs."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for messages."""
+        ...
+
+    @property
+    def policy(self) -> ToolPolicy:
+        """The policy of its calls."""
+        ...
+
+    @property
+    def is_effect(self) -> bool:
+        """Whether it declares an effect."""
+        ...
+
+    @property
+    def is_idempotent(self) -> bool:
+        """Whether its effect may be repeated."""
+        ...
+
+    def start(self, call: "Call") -> Awaitable[Any]:
+        """Call the function, with fresh arguments, for attempt ``call.attempts``."""
+        ...
+
+    def decode(self, arguments: Any, limits: Limits) -> Any:
+        """Return what ``Call.bound`` is to hold; raise ``InvalidArgumentsError`` when they do not fit."""
+        ...
+
+    def encode(self, value: Any) -> bytes:
+        """Return a result as JSON; raise ``InvalidOutputError`` when it does not fit."""
+        ...
+
+
+class Call:
+    """One call in flight: everything about it that changes.
+
+    Attributes:
+        backend: The running event loop.
+        function: What is run.
+        id: The call's id.
+        arguments: What ``Function.start`` decodes, as it came; None when ``bound`` is what a program passed.
+        limits: The bounds of the arguments.
+        bound: Decoded arguments that no attempt has used yet.
+        index: The call's place in its batch.
+        started: When the call began, on the loop's clock.
+        deadline: When it ends; ``math.inf`` if never.
+        random: Uniform in [0, 1), for jitter.
+        crew: The crew whose child this call is; None when it runs in its caller's task.
+        pending: Native cancellations that were pending on the task when the call was entered.
+        context: The caller's context variables.
+        attempts: Runs of the function so far.
+        attempt_deadline: When the running attempt ends.
+        scope: The scope in which the call waits just now.
+        is_canceled: Whether its handle was canceled.
+        is_late: Whether its value came after its end, and stands because the effect has happened.
+    """
+
+    __slots__ = (
+        "arguments",
+        "attempt_deadline",
+        "attempts",
+        "backend",
+        "bound",
+        "context",
+        "crew",
+        "deadline",
+        "function",
+        "id",
+        "index",
+        "is_canceled",
+        "is_late",
+        "limits",
+        "pending",
+        "random",
+        "scope",
+        "started",
+    )
+
+    context: Context
+    scope: anyio.CancelScope | None
+
+    def __init__(  # noqa: PLR0913 - it is the whole state of a call
+        self,
+        backend: Backend,
+        function: Function,
+        id: str,  # noqa: A002 - the field's name in ToolCall
+        arguments: Any,
+        limits: Limits,
+        random: Callable[[], float],
+        *,
+        timeout: float | None = None,
+        deadline: float = math.inf,
+        crew: Crew | None = None,
+        index: int = 0,
+    ) -> None:
+        """Begin a call now; it ends at ``deadline``, or ``timeout`` seconds from now."""
+        self.backend = backend
+        self.function = function
+        self.id = id
+        self.arguments = arguments
+        self.limits = limits
+        self.bound: Any = None
+        self.index = index
+        self.started = backend.time()
+        self.deadline = deadline if timeout is None else self.started + timeout
+        self.random = random
+        self.crew = crew
+        self.pending = backend.cancelling() if crew is None else 0
+        self.attempts = 0
+        self.attempt_deadline = math.inf
+        self.scope = None
+        self.is_canceled = False
+        self.is_late = False
+
+
+class Trouble:
+    """How a call or an attempt ended without a value.
+
+    Attributes:
+        failure: What the envelope says.
+        outcome: How the call ended, if this is its end.
+        stop_reason: Why nothing follows; None where a retry may be planned.
+        error: The exception itself, for a retry rule and for a program's call.
+        verdict: What that exception means.
+    """
+
+    __slots__ = ("error", "failure", "outcome", "stop_reason", "verdict")
+
+    def __init__(
+        self,
+        failure: Failure,
+        stop_reason: StopReason | None,
+        *,
+        outcome: Outcome = Outcome.FAILED,
+        error: BaseException | None = None,
+        verdict: Verdict | None = None,
+    ) -> None:
+        """Keep how it ended."""
+        self.failure = failure
+        self.outcome = outcome
+        self.stop_reason = stop_reason
+        self.error = error
+        self.verdict = verdict
+
+
+class Gone:
+    """The type of ``GONE``."""
+
+
+GONE: Final = Gone()
+"""The answer of a child task whose crew was canceled: there is none, and the parent lets the cancellation out."""
+
+
+def is_uncertain(call: Call) -> bool:
+    """Say whether an attempt of ``call`` that is cut now may have had an effect that must not be repeated."""
+    return call.function.is_effect and not call.function.is_idempotent
+
+
+def canceled(call: Call, error: BaseException | None, *, in_attempt: bool, message: str = "") -> Trouble:
+    """Answer a call that its handle, its batch or its own tool has canceled."""
+    failure = Failure(
+        ErrorCategory.CANCELED,
+        message or f"the call of {call.function.name!r} was canceled",
+        delivery=Delivery.UNKNOWN if in_attempt else Delivery.NOT_SENT,
+        ambiguous=in_attempt and is_uncertain(call),
+        cause=_cause(call, error),
+    )
+    return Trouble(failure, "canceled")
+
+
+def timed_out(call: Call, error: BaseException | None, *, in_attempt: bool) -> Trouble:
+    """Answer a call whose deadline has passed."""
+    allowed = call.deadline - call.started
+    failure = Failure(
+        ErrorCategory.TIMEOUT,
+        f"{call.function.name!r} did not end before the deadline of its call, {allowed:g} s after it began",
+        ErrorClass.TIMEOUT,
+        delivery=Delivery.UNKNOWN if in_attempt else Delivery.NOT_SENT,
+        ambiguous=in_attempt and is_uncertain(call),
+        cause=_cause(call, error),
+    )
+    return Trouble(failure, "deadline", outcome=Outcome.TIMED_OUT)
+
+
+def attempt_timed_out(call: Call, error: BaseException | None, overrun: float) -> Trouble:
+    """Answer an attempt whose timeout passed ``overrun`` seconds ago."""
+    message = f"{call.function.name!r} did not end within {call.function.policy.timeout:g} s"
+    if overrun >= _TOLD_OVERRUN:
+        message += f" and went on for another {overrun:.3g} s"
+    failure = Failure(
+        ErrorCategory.TIMEOUT,
+        message,
+        ErrorClass.TIMEOUT,
+        ambiguous=is_uncertain(call),
+        cause=_cause(call, error),
+    )
+    timeout = ToolTimeoutError(message, ambiguous=failure.ambiguous)
+    timeout.__cause__ = failure.cause
+    verdict = Verdict(ErrorClass.TIMEOUT, ErrorCategory.TIMEOUT)
+    return Trouble(failure, None, error=timeout, verdict=verdict)
+
+
+_TOLD_OVERRUN = 0.01
+"""Seconds; a shorter overrun is the event loop's own."""
+
+
+def raised(call: Call, error: BaseException) -> Trouble:
+    """Answer an attempt that raised ``error``."""
+    leaf = single_leaf(error)
+    verdict = classify(leaf, call.function.policy.classify)
+    is_retryable = verdict.error_class is not ErrorClass.PERMANENT
+    failure = Failure(
+        verdict.category,
+        describe(leaf),
+        verdict.error_class,
+        verdict.delivery,
+        ambiguous=is_retryable and verdict.delivery is Delivery.UNKNOWN and is_uncertain(call),
+        retry_after=verdict.retry_after,
+        problems=leaf.problems if isinstance(leaf, (InvalidArgumentsError, InvalidOutputError)) else (),
+        cause=error,
+    )
+    stop_reason: StopReason | None = None if isinstance(leaf, Exception) else "permanent"
+    return Trouble(failure, stop_reason, error=error, verdict=verdict)
+
+
+def _cause(call: Call, error: BaseException | None) -> BaseException | None:
+    """Return what the tool made of its cancellation; a cancellation that came out as itself says nothing."""
+    return None if error is None or isinstance(single_leaf(error), call.backend.canceled) else error
+
+
+def without_traceback(error: BaseException | None) -> None:
+    """Take the tracebacks off ``error`` and all that hangs on it, so that a kept result keeps no frame alive."""
+    seen: set[int] = set()
+    todo = [error]
+    while todo:
+        exc = todo.pop()
+        if exc is None or id(exc) in seen:
+            continue
+        seen.add(id(exc))
+        exc.__traceback__ = None
+        todo += (exc.__cause__, exc.__context__)
+        if isinstance(exc, BaseExceptionGroup):
+            todo += exc.exceptions

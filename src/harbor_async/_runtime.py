@@ -1,0 +1,225 @@
+"""The runtime: a catalog plus limits, and everything that has state."""
+
+import math
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from random import Random
+from typing import Any, ParamSpec, TypeVar
+
+from . import _backend
+from ._backend import Backend, Crew
+from ._batch import Stream, answer_all
+from ._call import Call, Gone, Trouble, without_traceback
+from ._catalog import Catalog
+from ._categories import Outcome
+from ._limiter import Limiter
+from ._limits import Limits
+from ._policy import check_seconds
+from ._results import Arguments, ToolCall, ToolResult
+from ._serve import refusal, run_in_place, serve
+from ._tool import ToolDescriptor
+from .errors import (
+    HarborError,
+    InvalidToolError,
+    ToolCanceledError,
+    ToolError,
+    ToolNotFoundError,
+    ToolTimeoutError,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Runtime:
+    """Answers calls from a catalog, within limits. Enter it with ``async with``, in the event loop that uses it."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        *,
+        limits: Limits | None = None,
+        random: Callable[[], float] | None = None,
+    ) -> None:
+        """Prepare a runtime.
+
+        Args:
+            catalog: Where names are looked up, at each call anew.
+            limits: Its bounds; None: ``Limits()``.
+            random: Uniform numbers in [0, 1) for the jitter of waits; None: a generator of its own.
+
+        Raises:
+            InvalidToolError: ``catalog`` or ``limits`` is something else.
+        """
+        limits = Limits() if limits is None else limits
+        for value, kind in ((catalog, Catalog), (limits, Limits)):
+            if not isinstance(value, kind):
+                msg = f"Runtime: expected a {kind.__name__}; got {type(value).__name__}"
+                raise InvalidToolError(msg)
+        self.catalog = catalog
+        self.limits = limits
+        self._random = Random().random if random is None else random  # noqa: S311 - jitter, no secret
+        self._backend: Backend | None = None
+        self._limiter: Limiter | None = None
+
+    async def __aenter__(self) -> "Runtime":
+        """Open the runtime in the running event loop.
+
+        Raises:
+            HarborError: It is open already.
+        """
+        if self._backend is not None:
+            msg = "this runtime is open already"
+            raise HarborError(msg)
+        self._backend = _backend.current()
+        self._limiter = None if self.limits.max_running is None else Limiter(self.limits)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it: no further call is taken. Calls belong to the tasks that await them, and end there."""
+        self._backend = None
+
+    async def call(self, tool: ToolDescriptor[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a tool as a program: with Python values in and out, under its policy and the runtime's limits.
+
+        Returns:
+            What the function returned, as it is.
+
+        Raises:
+            TypeError: The arguments do not match the function's signature.
+            ToolTimeoutError: An attempt timed out and was the last.
+            ToolCanceledError: The tool was canceled from within.
+            OverloadedError: The queue is full.
+            Exception: What the tool raised last, as itself, with a note on the attempts.
+        """
+        if not isinstance(tool, ToolDescriptor):
+            msg = f"call() takes a tool descriptor, as @tool and describe() make them; got {type(tool).__name__}"
+            raise InvalidToolError(msg)
+        call = Call(self._open(), tool, "", None, self.limits, self._random)
+        call.bound = tool.schema.bind(args, kwargs)
+        ended = await run_in_place(call, self._limiter)
+        if type(ended) is Trouble:
+            raise _error(call, ended)
+        value: R = ended
+        return value
+
+    async def invoke(
+        self, name: str, arguments: Arguments = "", *, id: str = "", timeout: float | None = None  # noqa: A002
+    ) -> ToolResult:
+        """Answer one call of a model, whatever happens.
+
+        Args:
+            name: The tool's name.
+            arguments: A JSON object as text or bytes, or a mapping.
+            id: The id that the result is to carry.
+            timeout: The deadline of the whole call, in seconds from now. None: no deadline.
+
+        Raises:
+            InvalidToolError: ``timeout`` is no finite number of seconds ≥ 0.
+            HarborError: The runtime is not open.
+        """
+        begun = self._begin(ToolCall(id, name, arguments), deadline=self._deadline(timeout))
+        if isinstance(begun, ToolResult):
+            return begun
+        result = await serve(begun, self._limiter)
+        assert isinstance(result, ToolResult)  # noqa: S101 - only a child task is answered otherwise
+        return result
+
+    async def invoke_many(self, calls: Iterable[ToolCall], *, timeout: float | None = None) -> list[ToolResult]:
+        """Answer many calls at once. A failing call harms no other.
+
+        Args:
+            calls: The calls; two may share an id.
+            timeout: The deadline of the batch, in seconds from now; calls that have not ended then are ``timed_out``,
+                the others keep their results. None: no deadline.
+
+        Returns:
+            One result a call, in the order of the calls.
+
+        Raises:
+            InvalidToolError: ``timeout`` is no finite number of seconds ≥ 0.
+            TypeError: An item is no ``ToolCall``; then no call has begun.
+            HarborError: The runtime is not open.
+        """
+        deadline = self._deadline(timeout)
+        return await answer_all(self._open(), calls, self._begin, self._serve, deadline)
+
+    def stream(
+        self, calls: "Iterable[ToolCall] | AsyncIterable[ToolCall]", *, timeout: float | None = None
+    ) -> Stream:
+        """Answer many calls, each as it ends: ``async with runtime.stream(calls) as stream: async for result in stream``.
+
+        Calls are pulled as there is room, so that an endless or huge source works: no more than ``max_running`` are in
+        hand. Without that limit everything is pulled at once.
+
+        Args:
+            calls: An iterable or an async iterable; an async generator is closed when the block is left.
+            timeout: The deadline of all of it, in seconds from now. None: no deadline.
+
+        Raises:
+            InvalidToolError: ``timeout`` is no finite number of seconds ≥ 0.
+            TypeError: ``calls`` is no iterable.
+            HarborError: The runtime is not open.
+        """
+        deadline = self._deadline(timeout)
+        return Stream(self._open(), calls, self._begin, self._serve_pulled, self.limits, deadline)
+
+    def _open(self) -> Backend:
+        if self._backend is None:
+            msg = "the runtime is not open: use it inside 'async with Runtime(catalog) as runtime'"
+            raise HarborError(msg)
+        return self._backend
+
+    def _deadline(self, timeout: float | None) -> float:
+        backend = self._open()
+        if timeout is None:
+            return math.inf
+        check_seconds("timeout", timeout)
+        return backend.time() + timeout
+
+    def _begin(
+        self, tool_call: ToolCall, *, deadline: float, crew: Crew | None = None, index: int = 0
+    ) -> Call | ToolResult:
+        """Resolve a call; one whose tool is not there is answered at once."""
+        try:
+            tool = self.catalog.resolve(tool_call.name)
+        except ToolNotFoundError as exc:
+            trouble = refusal(exc, "invalid")
+            without_traceback(exc)
+            return ToolResult(
+                tool_call.id, tool_call.name, Outcome.FAILED, error=trouble.failure, stop_reason=trouble.stop_reason
+            )
+        if crew is not None:
+            deadline = min(deadline, crew.deadline)
+        return Call(
+            self._open(),
+            tool,
+            tool_call.id,
+            tool_call.arguments,
+            self.limits,
+            self._random,
+            deadline=deadline,
+            crew=crew,
+            index=index,
+        )
+
+    def _serve(self, call: Call) -> Awaitable[ToolResult | Gone]:
+        return serve(call, self._limiter)
+
+    def _serve_pulled(self, call: Call) -> Awaitable[ToolResult | Gone]:
+        return serve(call, self._limiter, is_bounded=False)
+
+
+def _error(call: Call, trouble: Trouble) -> BaseException:
+    """Return the exception that a program gets for ``trouble``: the tool's own where it raised one."""
+    failure = trouble.failure
+    error: BaseException
+    if trouble.error is not None:
+        error = trouble.error
+    elif trouble.outcome is Outcome.TIMED_OUT:
+        error = ToolTimeoutError(failure.message, ambiguous=failure.ambiguous)
+    else:
+        error = ToolCanceledError(failure.message, ambiguous=failure.ambiguous)
+    if call.attempts > 1 or not isinstance(error, ToolError):
+        runs = "1 attempt" if call.attempts == 1 else f"{call.attempts} attempts"
+        error.add_note(f"tool {call.function.name!r}: {runs}, stopped by {trouble.stop_reason!r}")
+    return error
