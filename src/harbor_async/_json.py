@@ -6,7 +6,6 @@ forgets: which keys came twice, and which numbers no ``int`` or ``float`` can ho
 
 import json
 import re
-import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ WHITESPACE: Final = b" \t\r\n"
 MAX_PROBLEMS: Final = 100
 _KEY_LIMIT: Final = 80
 _STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_ATOMS: Final = frozenset({str, int, bool, type(None)})
 _BRACKETS: Final = re.compile(rb"[\[{\]}]")
 
 encode: Final = msgspec.json.Encoder().encode
@@ -200,10 +200,11 @@ def from_mapping(value: Mapping[Any, Any], max_bytes: int, max_depth: int) -> by
     Raises:
         DocumentError: It is too large or too deep, or holds what JSON cannot say.
     """
-    budget = [max_bytes]
     try:
-        plain = _plain(value, max_depth, budget)
-        data = encode(plain)
+        if type(value) is dict and _is_exact(value, max_depth, [max_bytes]):
+            data = encode(value)
+        else:
+            data = encode(_plain(value, max_depth, [max_bytes]))
     except (_Foreign, UnicodeEncodeError) as exc:
         raise DocumentError(_find_foreign(value, "") or Problem("", "value", "no JSON value")) from exc
     except RecursionError as exc:
@@ -213,17 +214,42 @@ def from_mapping(value: Mapping[Any, Any], max_bytes: int, max_depth: int) -> by
     return data
 
 
+def _is_exact(value: Any, room: int, budget: list[int]) -> bool:
+    """Return whether a dict or list holds exact builtins only: then it can be encoded without a copy, at a third of the cost."""
+    _enter(value, room, budget)
+    if type(value) is dict:
+        for key in value:
+            if type(key) is not str:
+                return False
+        value = value.values()
+    for item in value:
+        kind = type(item)
+        if kind is str or kind in _ATOMS:
+            continue
+        if kind is float:
+            if item - item != 0.0:
+                return False
+        elif (kind is not dict and kind is not list) or not _is_exact(item, room - 1, budget):
+            return False
+    return True
+
+
 def _plain(value: Any, room: int, budget: list[int]) -> Any:
+    """Return ``value`` as exact builtins; ``room`` is the nesting left, ``budget[0]`` the bytes left."""
     kind = type(value)
-    if kind is str or kind is int:
-        budget[0] -= 1 if kind is int else len(value)
+    if kind is str:
+        budget[0] -= len(value)
         return value
-    if value is None or kind is bool:
+    if kind is int or kind is bool or value is None:
         return value
     if kind is float:
         if value - value != 0.0:
             raise _Foreign
         return value
+    # list before Mapping: asking an abstract class costs ten times as much.
+    if kind is list or isinstance(value, list):
+        _enter(value, room, budget)
+        return [_plain(item, room - 1, budget) for item in value]
     if kind is dict or isinstance(value, Mapping):
         _enter(value, room, budget)
         out: dict[str, Any] = {}
@@ -232,16 +258,13 @@ def _plain(value: Any, room: int, budget: list[int]) -> Any:
             budget[0] -= len(name)
             out[name] = _plain(item, room - 1, budget)
         return out
-    if isinstance(value, list):
-        _enter(value, room, budget)
-        return [_plain(item, room - 1, budget) for item in value]
     return _from_subclass(value, budget)
 
 
 def _enter(value: Any, room: int, budget: list[int]) -> None:
     if room <= 0:
         raise DocumentError(too_deep())
-    budget[0] -= 2 + len(value)
+    budget[0] -= len(value)
     if budget[0] < 0:
         raise DocumentError(Problem("", "too_large", "the arguments are too large"))
 
@@ -281,8 +304,3 @@ def _find_foreign(value: Any, path: str) -> "Problem | None":
     if value is None or isinstance(value, int):
         return None
     return Problem(path, "type", f"expected a JSON value, got {type(value).__name__}")
-
-
-def max_digits() -> int:
-    """Return how many digits an integer may have; 0 is no bound."""
-    return sys.get_int_max_str_digits()

@@ -10,7 +10,7 @@ Where a part of a plan needs no work its expression is the value itself, so that
 Wire names and users' values never become program text: they are passed in by reference.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -27,6 +27,7 @@ class Module:
         self.lines: list[str] = []
         self.scope: dict[str, Any] = {"UNSET": msgspec.UNSET}
         self._names: dict[Any, str] = {}
+        self._tables: dict[str, Mapping[Any, str]] = {}
         self._serial = 0
 
     def name(self, prefix: str) -> str:
@@ -50,7 +51,15 @@ class Module:
     def compile(self) -> Mapping[str, Any]:
         """Run the text and return what it defines."""
         exec(compile("\n".join(self.lines), "<harbor_async schema>", "exec"), self.scope)  # noqa: S102 - our own text: names and numbers only
+        for name, table in self._tables.items():
+            self.scope[name] = {key: self.scope[function] for key, function in table.items()}
         return self.scope
+
+    def table(self, functions: Mapping[Any, str]) -> str:
+        """Return the name of a dict from keys to functions of this module."""
+        name = self.name("table")
+        self._tables[name] = functions
+        return name
 
 
 class Builder:
@@ -93,8 +102,9 @@ class Builder:
         if isinstance(node, Ref):
             return f"{self._record(node.record)}({var})"
         if isinstance(node, Tagged):
-            table = {self._shadows.struct(ref.record): ref for ref in node.members}
-            return self._dispatch(table, var)
+            functions = {self._shadows.struct(ref.record): self._record(ref.record) for ref in node.members}
+            return f"{self._module.table(functions)}[type({var})]({var})"
+        assert isinstance(node, Union)  # noqa: S101 - Anything needs no builder
         return self._union(node, var)
 
     def _array(self, node: Array, var: str) -> str:
@@ -104,12 +114,6 @@ class Builder:
         if inner == item:
             return f"{make}({var})"
         return f"{make}([{inner} for {item} in {var}])" if make else f"[{inner} for {item} in {var}]"
-
-    def _dispatch(self, table: dict[Any, Ref], var: str) -> str:
-        """Look the function up by the shadow's class; the table is filled when the text has been compiled."""
-        for struct, ref in table.items():
-            self._module.scope.setdefault("BUILDERS", {})[struct] = self._record(ref.record)
-        return f"BUILDERS[type({var})]({var})"
 
     def _union(self, node: Union, var: str) -> str:
         out = var
@@ -303,7 +307,7 @@ class Counter:
         return _sum(parts)
 
 
-def _sum(parts: Any) -> str:
+def _sum(parts: Iterable[str]) -> str:
     fixed = 0
     rest: list[str] = []
     for part in parts:
@@ -313,5 +317,3 @@ def _sum(parts: Any) -> str:
             rest.append(part)
     return " + ".join([str(fixed), *rest] if fixed or not rest else rest)
 
-
-Compiled = Callable[[Any], Any]

@@ -11,8 +11,8 @@ from ._name import Name
 from ._pattern import PatternError, to_python
 from ._plan import Array, Custom, Leaf, Node, Table, Union
 
-_NUMBER: Final = frozenset({"ge", "gt", "le", "lt", "multiple_of"})
-_LENGTH: Final = frozenset({"min_length", "max_length"})
+_NUMBER: Final = ("ge", "gt", "le", "lt", "multiple_of")
+_LENGTH: Final = ("min_length", "max_length")
 _KEYWORDS: Final = {
     "ge": "minimum",
     "gt": "exclusiveMinimum",

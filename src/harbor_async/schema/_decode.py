@@ -76,7 +76,8 @@ class Decoder:
             refusal: Exception
             try:
                 shadow = self.wire(data)
-                if self.keys(shadow) == count_colons(data):
+                keys = self.keys(shadow)
+                if keys == data.count(b":") or keys == count_colons(data):
                     return self.build(shadow)
                 refusal = ValueError("a key is given more than once")
             except Exception as exc:  # noqa: BLE001 - told apart by looking at the document, not at the exception
@@ -114,7 +115,7 @@ def _to_bytes(arguments: Any, max_bytes: int, max_depth: int) -> bytes:
     """
     if arguments is None:
         return b"{}"
-    if isinstance(arguments, Mapping):
+    if arguments.__class__ is dict or isinstance(arguments, Mapping):
         return _json.from_mapping(arguments, max_bytes, max_depth)
     if isinstance(arguments, str):
         if len(arguments) > max_bytes:

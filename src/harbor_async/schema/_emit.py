@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from ._constraint import keywords_of
-from ._plan import Anything, Array, Custom, Leaf, Node, Record, Ref, Row, Table, Tagged, Union
+from ._plan import Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Table, Tagged, Union
 
 
 def emit(root: Node) -> dict[str, Any]:
@@ -49,7 +50,7 @@ class _Emitter:
             name = self._names.get(id(node.record))
             return self._object(node.record) if name is None else {"$ref": f"#/$defs/{name}"}
         if isinstance(node, (Tagged, Union)):
-            return {"anyOf": [self.node(member) for member in node.members]}
+            return {"anyOf": [self.node(member) for member in _flat(node)]}
         if isinstance(node, Custom):
             return self.node(node.inner)
         assert isinstance(node, Anything)  # noqa: S101 - the last kind of node
@@ -78,11 +79,19 @@ class _Emitter:
             schema["required"] = required
         return schema | {"additionalProperties": False}
 
-    def _property(self, record: Record, field: Any) -> dict[str, Any]:
-        notes = field.notes
-        if field is record.tag:
-            notes = {key: value for key, value in notes.items() if key != "default"}
-        return self.node(field.node) | notes
+    def _property(self, record: Record, field: Field) -> dict[str, Any]:
+        if field is not record.tag:
+            return self.node(field.node) | field.notes
+        schema = self.node(field.node) | field.notes | {"const": record.tag_value}
+        return {key: value for key, value in schema.items() if key not in {"enum", "default"}}
+
+
+def _flat(node: Tagged | Union) -> Iterator[Node]:
+    for member in node.members:
+        if isinstance(member, Tagged) and not member.notes:
+            yield from member.members
+        else:
+            yield member
 
 
 def _count(node: Node, uses: "Counter[int]", records: dict[int, Record]) -> None:

@@ -10,13 +10,22 @@
 A plan is built once, at registration, and not changed afterwards.
 """
 
+import enum
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal
 
 import attrs
 
 Style = Literal["attrs", "dataclass", "typeddict", "namedtuple", "arguments"]
-NOTHING: Final = attrs.NOTHING
+
+
+class Absent(enum.Enum):
+    """The type of NOTHING, which says that there is no default. (``attrs.NOTHING`` cannot itself be a default.)"""
+
+    NOTHING = enum.auto()
+
+
+NOTHING: Final = Absent.NOTHING
 
 
 @attrs.define(eq=False, kw_only=True)

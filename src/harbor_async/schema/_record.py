@@ -62,12 +62,14 @@ def _attrs(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
         if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # attrs types the class as a function
             factory = None if default.takes_self else default.factory
             default = NOTHING
+        elif default is attrs.NOTHING:
+            default = NOTHING
         described = field.metadata.get("description")
         yield RawField(
             name=field.alias or field.name,
             attribute=field.name,
             annotation=hints.get(field.name, field.type if field.type is not None else typing.Any),
-            is_required=field.default is NOTHING,
+            is_required=field.default is attrs.NOTHING,
             default=NOTHING if own_init else default,
             factory=None if own_init else factory,
             is_keyword=bool(field.kw_only) or own_init,

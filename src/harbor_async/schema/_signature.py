@@ -141,6 +141,8 @@ def _name(fn: Any) -> str | None:
     while isinstance(fn, functools.partial):
         fn = fn.func
     name = getattr(fn, "__name__", None)
+    if name == "__call__":
+        fn, name = getattr(fn, "__self__", fn), None
     if name is None:
         name = type(fn).__name__
     return None if name == "<lambda>" else str(name)
