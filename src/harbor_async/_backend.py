@@ -129,8 +129,8 @@ class Crew:
         self._pending = backend.cancelling()
         self._group = anyio.create_task_group()
         self._interrupt: BaseException | None = None
-        self.is_canceled = False
-        self.deadline = float("inf")
+        self.is_canceled: bool = False
+        self.deadline: float = float("inf")
 
     async def __aenter__(self) -> "Crew":
         """Open the crew."""

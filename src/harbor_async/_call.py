@@ -97,8 +97,24 @@ class Call:
         "started",
     )
 
+    arguments: Any
+    attempt_deadline: float
+    attempts: int
+    backend: Backend
+    bound: Any
     context: Context
+    crew: Crew | None
+    deadline: float
+    function: Function
+    id: str
+    index: int
+    is_canceled: bool
+    is_late: bool
+    limits: Limits
+    pending: int
+    random: Callable[[], float]
     scope: anyio.CancelScope | None
+    started: float
 
     def __init__(  # noqa: PLR0913 - it is the whole state of a call
         self,
@@ -120,7 +136,7 @@ class Call:
         self.id = id
         self.arguments = arguments
         self.limits = limits
-        self.bound: Any = None
+        self.bound = None
         self.index = index
         self.started = backend.time()
         self.deadline = deadline if timeout is None else self.started + timeout

@@ -107,7 +107,7 @@ class InvalidExampleError(RegistrationError):
         """List what is wrong with example ``index`` of ``tool``."""
         self.tool = tool
         self.index = index
-        self.problems = tuple(problems)
+        self.problems: tuple[Problem, ...] = tuple(problems)
         listing = "; ".join(map(str, self.problems))
         super().__init__(f"tool {tool!r}: example {index} does not fit the arguments: {listing}")
 
@@ -147,10 +147,10 @@ class ToolError(HarborError):
         """
         super().__init__(message)
         self.message = message
-        self.category = None if category is None else ErrorCategory(category)
-        self.error_class = None if error_class is None else ErrorClass(error_class)
+        self.category: ErrorCategory | None = None if category is None else ErrorCategory(category)
+        self.error_class: ErrorClass | None = None if error_class is None else ErrorClass(error_class)
         self.retry_after = retry_after
-        self.delivery = Delivery(delivery)
+        self.delivery: Delivery = Delivery(delivery)
 
 
 class ToolNotFoundError(ToolError):
@@ -177,7 +177,7 @@ class InvalidArgumentsError(ToolError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         """List every problem of one argument object."""
-        self.problems = tuple(problems)
+        self.problems: tuple[Problem, ...] = tuple(problems)
         super().__init__(
             "invalid arguments: " + "; ".join(map(str, self.problems)),
             category=ErrorCategory.VALIDATION,
@@ -196,7 +196,7 @@ class InvalidOutputError(ToolError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         """List every problem of one result."""
-        self.problems = tuple(problems)
+        self.problems: tuple[Problem, ...] = tuple(problems)
         super().__init__(
             "the tool ran, but returned an invalid result: " + "; ".join(map(str, self.problems)),
             category=ErrorCategory.UNKNOWN,
@@ -215,7 +215,7 @@ class ScopeDeniedError(ToolError):
     def __init__(self, tool: str, missing: Iterable[str]) -> None:
         """Say which scopes ``tool`` needs and the caller lacks."""
         self.tool = tool
-        self.missing = tuple(sorted(missing))
+        self.missing: tuple[str, ...] = tuple(sorted(missing))
         super().__init__(
             f"tool {tool!r} needs scopes that were not granted: {', '.join(self.missing)}",
             category=ErrorCategory.AUTH_FAILED,

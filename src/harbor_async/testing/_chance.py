@@ -20,7 +20,7 @@ class ScriptedRandom:
             ValueError: A value is out of range.
         """
         self._values = tuple(values)
-        self.used = 0
+        self.used: int = 0
         if not all(0 <= value < 1 for value in self._values):
             msg = f"values: expected numbers of at least 0 and below 1; got {self._values!r}"
             raise ValueError(msg)

@@ -21,7 +21,7 @@ class DeadlockError(HarborError):
         Args:
             tasks: Each task's name and its coroutine.
         """
-        self.waiting = tuple(sorted(f"{name}: {where(coroutine)}" for name, coroutine in tasks))
+        self.waiting: tuple[str, ...] = tuple(sorted(f"{name}: {where(coroutine)}" for name, coroutine in tasks))
         super().__init__(
             "deadlock: every task waits and nothing can wake one. If a worker thread, a signal or a process should "
             "have, raise patience=. Waiting:\n" + "\n".join(f"  {line}" for line in self.waiting)
