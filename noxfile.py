@@ -27,7 +27,7 @@ def group(name: str) -> list[str]:
 def layers(session: nox.Session) -> None:
     """Check that imports point down."""
     session.install("--editable", ".", *group("lint"))
-    session.run("lint-imports", "--no-logo")
+    session.run("lint-imports", "--no-logo", "--no-cache")
 
 
 @nox.session
