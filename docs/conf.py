@@ -16,9 +16,8 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
-autodoc_class_signature = "separated"
+python_maximum_signature_line_length = 100
+python_use_unqualified_type_names = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 
@@ -26,5 +25,5 @@ nitpicky = True
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!harbor_async\b).*"),  # no network in the build, so no inventories of other projects
     (r"py:.*", r"harbor_async\..*\.[A-Z][a-z]?"),  # type variables
-    (r"py:.*", r"harbor_async\._(policy\.Wait|tool\.ToolOptions)"),  # shapes, told where they are taken
+    (r"py:.*", r"harbor_async\..*\.(FunctionSchema|Stream|ToolOptions|Wait)"),  # shapes, told where they are taken
 ]

@@ -2,11 +2,8 @@
 
 import importlib.util
 import inspect
-import os
 import re
-import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import anyio
@@ -15,7 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("*.py"))
-SCRIPTS = sorted(EXAMPLES.glob("*.sh"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -40,22 +36,6 @@ def test_program(path, backend, capsys):
     assert path.with_suffix(".txt").read_text() == capsys.readouterr().out
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_script(path, tmp_path):
-    """An example of the command line ends and prints as its page shows; ``# exit: n`` is its exit code."""
-    script = path.read_text()
-    code = re.search(r"^# exit: (\d+)$", script, re.MULTILINE)
-    process = subprocess.run(
-        ["/bin/sh", "-eu", str(path)],
-        cwd=ROOT,
-        env={**os.environ, "PATH": f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}", "TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (int(code[1]) if code else 0, process.stdout) == (process.returncode, path.with_suffix(".txt").read_text())
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page_holds_no_code_of_its_own(page):
     """A page includes its programs and their output; only the README shows a block, and that is a file of examples."""
@@ -65,7 +45,7 @@ def test_page_holds_no_code_of_its_own(page):
     assert [] == [block for block in blocks if page.name != "README.md" or block not in files]
 
 
-@pytest.mark.parametrize("path", [*PROGRAMS, *SCRIPTS], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
 def test_example_is_shown(path):
     """No example lies about unused: some page includes it, and its output."""
     pages = "".join(page.read_text() for page in PAGES)
