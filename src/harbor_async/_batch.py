@@ -10,29 +10,31 @@ import anyio
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 
 from ._backend import Backend, Crew
-from ._call import GONE, Call, Gone, Trouble
+from ._call import GONE, Call, Trouble
 from ._limits import Limits
 from ._policy import ToolPolicy
 from ._results import ToolCall, ToolResult
+from ._serve import finish
 from ._shell import guard
 from .errors import HarborError
 
 Begin = Callable[..., "Call | ToolResult"]
 """Makes a ``ToolCall`` a ``Call`` in flight, or answers it at once; see ``Runtime``."""
-Serve = Callable[[Call], Awaitable["ToolResult | Gone"]]
+Run = Callable[[Call], Awaitable[Any]]
+"""Runs such a ``Call``; the answers are those of the shell's ``run``."""
 
 
 async def answer_all(
-    backend: Backend, calls: Iterable[ToolCall], begin: Begin, serve: Serve, deadline: float
+    backend: Backend, calls: Iterable[ToolCall], begin: Begin, run: Run, deadline: float
 ) -> list[ToolResult]:
     """Answer all calls at once; the answers stand in the order of the calls."""
     calls = [check_call(call) for call in calls]
     results: list[ToolResult | None] = [None] * len(calls)
 
-    async def run(call: Call) -> None:
-        ended = await serve(call)
-        if isinstance(ended, ToolResult):
-            results[call.index] = ended
+    async def answer(call: Call) -> None:
+        ended = await run(call)
+        if ended is not GONE:
+            results[call.index] = finish(call, ended)
 
     async with backend.crew() as crew:
         for index, tool_call in enumerate(calls):
@@ -40,7 +42,7 @@ async def answer_all(
             if isinstance(begun, ToolResult):
                 results[index] = begun
             else:
-                crew.spawn(run, begun)
+                crew.spawn(answer, begun)
     # A crew that is left without raising has not been canceled, and then every child has answered.
     return [result for result in results if result is not None]
 
@@ -71,6 +73,10 @@ class _Source:
     decode = encode = start
 
 
+def _no_chance() -> float:
+    return 0.0
+
+
 class Stream:
     """Results of many calls, each as it ends. An async context manager and an async iterator.
 
@@ -84,7 +90,7 @@ class Stream:
         backend: Backend,
         calls: "Iterable[ToolCall] | AsyncIterable[ToolCall]",
         begin: Begin,
-        serve: Serve,
+        run: Run,
         limits: Limits,
         deadline: float,
     ) -> None:
@@ -95,7 +101,7 @@ class Stream:
         self._backend = backend
         self._calls = calls
         self._begin = begin
-        self._serve = serve
+        self._run = run
         self._limits = limits
         self._window = math.inf if limits.max_running is None else limits.max_running
         self._deadline = deadline
@@ -117,7 +123,8 @@ class Stream:
         # An async source may wait for ever, so that the deadline must end it; any other has its calls ready, and
         # each of them gets an answer.
         deadline = self._deadline if isinstance(self._calls, AsyncIterable) else math.inf
-        source = Call(self._backend, _Source(), "", None, self._limits, lambda: 0.0, deadline=deadline, crew=crew)
+        now = self._backend.time()
+        source = Call(self._backend, _Source(), "", None, self._limits, _no_chance, now, deadline, 0, crew)
         crew.spawn(self._pull, source)
         return self
 
@@ -201,20 +208,19 @@ class Stream:
 
     def _take(self, tool_call: ToolCall) -> None:
         assert self._crew is not None  # noqa: S101 - entered
-        begun = self._begin(check_call(tool_call), crew=self._crew, deadline=self._deadline)
+        begun = self._begin(check_call(tool_call), crew=self._crew, deadline=self._deadline, is_bounded=False)
         self._in_hand += 1
         if isinstance(begun, ToolResult):
             self._put(begun)
         else:
-            self._crew.spawn(self._run, begun)
+            self._crew.spawn(self._answer, begun)
 
-    async def _run(self, call: Call) -> None:
-        ended = await self._serve(call)
+    async def _answer(self, call: Call) -> None:
+        ended = await self._run(call)
         if ended is GONE:
             self._news.set()  # for the interrupt that may have been the cause
         else:
-            assert isinstance(ended, ToolResult)  # noqa: S101 - there is no third
-            self._put(ended)
+            self._put(finish(call, ended))
 
     def _put(self, result: ToolResult) -> None:
         self._ended.append(result)

@@ -6,6 +6,7 @@ from contextvars import Context
 from typing import Any, Final, Protocol
 
 import anyio
+import msgspec
 
 from ._backend import Backend, Crew
 from ._categories import Delivery, ErrorCategory, ErrorClass, Outcome
@@ -52,8 +53,10 @@ class Function(Protocol):
         ...
 
 
-class Call:
+class Call(msgspec.Struct, eq=False):
     """One call in flight: everything about it that changes.
+
+    A struct since one is made a call: 0.3 µs, a plain class of this size 1.0 µs.
 
     Attributes:
         backend: The running event loop.
@@ -61,13 +64,14 @@ class Call:
         id: The call's id.
         arguments: What ``Function.start`` decodes, as it came; None when ``bound`` is what a program passed.
         limits: The bounds of the arguments.
-        bound: Decoded arguments that no attempt has used yet.
-        index: The call's place in its batch.
+        random: Uniform in [0, 1), for jitter.
         started: When the call began, on the loop's clock.
         deadline: When it ends; ``math.inf`` if never.
-        random: Uniform in [0, 1), for jitter.
+        pending: Native cancellations that were pending on the caller's task when the call was entered.
         crew: The crew whose child this call is; None when it runs in its caller's task.
-        pending: Native cancellations that were pending on the task when the call was entered.
+        index: The call's place in its batch.
+        bound: Decoded arguments that no attempt has used yet.
+        ticket: Its turn, where places are limited.
         context: The caller's context variables.
         attempts: Runs of the function so far.
         attempt_deadline: When the running attempt ends.
@@ -76,78 +80,25 @@ class Call:
         is_late: Whether its value came after its end, and stands because the effect has happened.
     """
 
-    __slots__ = (
-        "arguments",
-        "attempt_deadline",
-        "attempts",
-        "backend",
-        "bound",
-        "context",
-        "crew",
-        "deadline",
-        "function",
-        "id",
-        "index",
-        "is_canceled",
-        "is_late",
-        "limits",
-        "pending",
-        "random",
-        "scope",
-        "started",
-    )
-
-    arguments: Any
-    attempt_deadline: float
-    attempts: int
     backend: Backend
-    bound: Any
-    context: Context
-    crew: Crew | None
-    deadline: float
     function: Function
     id: str
-    index: int
-    is_canceled: bool
-    is_late: bool
+    arguments: Any
     limits: Limits
-    pending: int
     random: Callable[[], float]
-    scope: anyio.CancelScope | None
     started: float
-
-    def __init__(  # noqa: PLR0913 - it is the whole state of a call
-        self,
-        backend: Backend,
-        function: Function,
-        id: str,  # noqa: A002 - the field's name in ToolCall
-        arguments: Any,
-        limits: Limits,
-        random: Callable[[], float],
-        *,
-        timeout: float | None = None,
-        deadline: float = math.inf,
-        crew: Crew | None = None,
-        index: int = 0,
-    ) -> None:
-        """Begin a call now; it ends at ``deadline``, or ``timeout`` seconds from now."""
-        self.backend = backend
-        self.function = function
-        self.id = id
-        self.arguments = arguments
-        self.limits = limits
-        self.bound = None
-        self.index = index
-        self.started = backend.time()
-        self.deadline = deadline if timeout is None else self.started + timeout
-        self.random = random
-        self.crew = crew
-        self.pending = backend.cancelling() if crew is None else 0
-        self.attempts = 0
-        self.attempt_deadline = math.inf
-        self.scope = None
-        self.is_canceled = False
-        self.is_late = False
+    deadline: float
+    pending: int = 0
+    crew: Crew | None = None
+    index: int = 0
+    bound: Any = None
+    ticket: Any = None
+    context: Context | None = None
+    attempts: int = 0
+    attempt_deadline: float = math.inf
+    scope: anyio.CancelScope | None = None
+    is_canceled: bool = False
+    is_late: bool = False
 
 
 class Trouble:

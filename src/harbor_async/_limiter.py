@@ -9,31 +9,33 @@ from .errors import OverloadedError
 
 
 class Ticket:
-    """A turn in the queue.
+    """A turn.
 
     Attributes:
-        is_granted: Whether a place was handed over.
+        is_granted: Whether its place was handed over.
     """
 
     __slots__ = ("_called", "is_granted")
 
-    def __init__(self) -> None:
-        """Join the end of a queue."""
-        self.is_granted = False
-        self._called = anyio.Event()
+    def __init__(self, *, is_granted: bool) -> None:
+        """Make a turn that has come, or one that is waited for."""
+        self.is_granted = is_granted
+        self._called = None if is_granted else anyio.Event()
 
     def grant(self) -> None:
         """Hand a place over."""
         self.is_granted = True
-        self._called.set()
+        if self._called is not None:
+            self._called.set()
 
     async def wait(self, _: object) -> None:
         """Wait until a place was handed over."""
-        await self._called.wait()
+        if self._called is not None:
+            await self._called.wait()
 
 
 class Limiter:
-    """At most ``max_running`` places; calls that wait get one in the order in which they came."""
+    """At most ``max_running`` places, given in the order in which calls come."""
 
     def __init__(self, limits: Limits) -> None:
         """Open all places. Made inside the event loop that uses it."""
@@ -41,41 +43,32 @@ class Limiter:
         self._running = 0
         self._queue: deque[Ticket] = deque()
 
-    def take_nowait(self) -> bool:
-        """Take a free place that nobody waits for; say whether there was one."""
-        most = self._limits.max_running
-        if most is not None and (self._running >= most or self._queue):
-            return False
-        self._running += 1
-        return True
-
     def join(self, *, is_bounded: bool = True) -> Ticket:
-        """Queue for a place.
+        """Take a free place that nobody waits for, or a turn at the end of the queue.
 
         Args:
-            is_bounded: Whether ``max_queued`` holds; not so for a stream, which pulls no more than it may.
+            is_bounded: Whether ``max_queued`` holds.
 
         Raises:
             OverloadedError: ``max_queued`` calls wait already.
         """
-        most = self._limits.max_queued
-        if is_bounded and most is not None and len(self._queue) >= most:
+        most = self._limits.max_running
+        if most is None or (self._running < most and not self._queue):
+            self._running += 1
+            return Ticket(is_granted=True)
+        longest = self._limits.max_queued
+        if is_bounded and longest is not None and len(self._queue) >= longest:
             msg = f"{self._running} calls run and {len(self._queue)} wait, which is the limit; try again later"
             raise OverloadedError(msg)
-        ticket = Ticket()
+        ticket = Ticket(is_granted=False)
         self._queue.append(ticket)
         return ticket
 
-    def abandon(self, ticket: Ticket) -> None:
-        """Leave the queue, or give back the place that was handed over meanwhile."""
-        if ticket.is_granted:
-            self.release()
-        else:
+    def leave(self, ticket: Ticket) -> None:
+        """Give the place back, to the first in the queue if any, or leave the queue."""
+        if not ticket.is_granted:
             self._queue.remove(ticket)
-
-    def release(self) -> None:
-        """Give a place back: to the first in the queue, if any."""
-        if self._queue:
+        elif self._queue:
             self._queue.popleft().grant()
         else:
             self._running -= 1

@@ -8,14 +8,15 @@ from typing import Any, ParamSpec, TypeVar
 from . import _backend
 from ._backend import Backend, Crew
 from ._batch import Stream, answer_all
-from ._call import Call, Gone, Trouble, without_traceback
+from ._call import Call, Trouble, without_traceback
 from ._catalog import Catalog
 from ._categories import Outcome
 from ._limiter import Limiter
 from ._limits import Limits
 from ._policy import check_seconds
 from ._results import Arguments, ToolCall, ToolResult
-from ._serve import refusal, run_in_place, serve
+from ._serve import admit, answer, decode, finish, refusal, run_in_turn
+from ._shell import run
 from ._tool import ToolDescriptor
 from .errors import (
     HarborError,
@@ -94,9 +95,11 @@ class Runtime:
         if not isinstance(tool, ToolDescriptor):
             msg = f"call() takes a tool descriptor, as @tool and describe() make them; got {type(tool).__name__}"
             raise InvalidToolError(msg)
-        call = Call(self._open(), tool, "", None, self.limits, self._random)
+        call = self._make_call(tool, "", None, math.inf, None, 0)
         call.bound = tool.schema.bind(args, kwargs)
-        ended = await run_in_place(call, self._limiter)
+        ended = None if self._limiter is None else admit(call, self._limiter)
+        if ended is None:
+            ended = await self._run(call)
         if type(ended) is Trouble:
             raise _error(call, ended)
         value: R = ended
@@ -118,11 +121,11 @@ class Runtime:
             HarborError: The runtime is not open.
         """
         begun = self._begin(ToolCall(id, name, arguments), deadline=self._deadline(timeout))
-        if isinstance(begun, ToolResult):
+        if type(begun) is ToolResult:
             return begun
-        result = await serve(begun, self._limiter)
-        assert isinstance(result, ToolResult)  # noqa: S101 - only a child task is answered otherwise
-        return result
+        if self._limiter is None:
+            return finish(begun, await run(begun))
+        return finish(begun, await run_in_turn(begun, self._limiter))
 
     async def invoke_many(self, calls: Iterable[ToolCall], *, timeout: float | None = None) -> list[ToolResult]:
         """Answer many calls at once. A failing call harms no other.
@@ -141,7 +144,7 @@ class Runtime:
             HarborError: The runtime is not open.
         """
         deadline = self._deadline(timeout)
-        return await answer_all(self._open(), calls, self._begin, self._serve, deadline)
+        return await answer_all(self._open(), calls, self._begin, self._run, deadline)
 
     def stream(
         self, calls: "Iterable[ToolCall] | AsyncIterable[ToolCall]", *, timeout: float | None = None
@@ -161,7 +164,7 @@ class Runtime:
             HarborError: The runtime is not open.
         """
         deadline = self._deadline(timeout)
-        return Stream(self._open(), calls, self._begin, self._serve_pulled, self.limits, deadline)
+        return Stream(self._open(), calls, self._begin, self._run, self.limits, deadline)
 
     def _open(self) -> Backend:
         if self._backend is None:
@@ -177,9 +180,9 @@ class Runtime:
         return backend.time() + timeout
 
     def _begin(
-        self, tool_call: ToolCall, *, deadline: float, crew: Crew | None = None, index: int = 0
+        self, tool_call: ToolCall, *, deadline: float, crew: Crew | None = None, index: int = 0, is_bounded: bool = True
     ) -> Call | ToolResult:
-        """Resolve a call; one whose tool is not there is answered at once."""
+        """Resolve, decode and admit a call; one that fails in that is answered at once."""
         try:
             tool = self.catalog.resolve(tool_call.name)
         except ToolNotFoundError as exc:
@@ -188,25 +191,35 @@ class Runtime:
             return ToolResult(
                 tool_call.id, tool_call.name, Outcome.FAILED, error=trouble.failure, stop_reason=trouble.stop_reason
             )
-        if crew is not None:
-            deadline = min(deadline, crew.deadline)
+        call = self._make_call(tool, tool_call.id, tool_call.arguments, deadline, crew, index)
+        refused = decode(call)
+        if refused is None and self._limiter is not None:
+            trouble = admit(call, self._limiter, is_bounded=is_bounded)
+            refused = None if trouble is None else answer(call, trouble)
+        return call if refused is None else refused
+
+    def _make_call(  # noqa: PLR0913 - what tells one call from another
+        self,
+        tool: ToolDescriptor[..., Any],
+        id: str,  # noqa: A002 - the field's name in ToolCall
+        arguments: Any,
+        deadline: float,
+        crew: Crew | None,
+        index: int,
+    ) -> Call:
+        backend = self._open()
+        pending = 0
+        if crew is None:
+            pending = backend.cancelling()
+        elif crew.deadline < deadline:
+            deadline = crew.deadline
+        now = backend.time()
         return Call(
-            self._open(),
-            tool,
-            tool_call.id,
-            tool_call.arguments,
-            self.limits,
-            self._random,
-            deadline=deadline,
-            crew=crew,
-            index=index,
+            backend, tool, id, arguments, self.limits, self._random, now, deadline, pending, crew, index
         )
 
-    def _serve(self, call: Call) -> Awaitable[ToolResult | Gone]:
-        return serve(call, self._limiter)
-
-    def _serve_pulled(self, call: Call) -> Awaitable[ToolResult | Gone]:
-        return serve(call, self._limiter, is_bounded=False)
+    def _run(self, call: Call) -> Awaitable[Any]:
+        return run(call) if self._limiter is None else run_in_turn(call, self._limiter)
 
 
 def _error(call: Call, trouble: Trouble) -> BaseException:

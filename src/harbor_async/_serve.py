@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ._call import GONE, Call, Gone, Trouble, without_traceback
+from ._call import Call, Trouble, without_traceback
 from ._categories import Outcome
 from ._classify import classify
 from ._limiter import Limiter
@@ -11,29 +11,19 @@ from ._shell import guard, run
 from .errors import InvalidArgumentsError, InvalidOutputError, OverloadedError, ToolError, clip
 
 
-async def serve(call: Call, limiter: Limiter | None = None, *, is_bounded: bool = True) -> ToolResult | Gone:
-    """Answer one call.
-
-    Args:
-        call: The call.
-        limiter: Where it needs a place; None: it needs none.
-        is_bounded: Whether the queue before the places is.
-
-    Returns:
-        The answer; ``GONE`` in a child task whose crew was canceled.
-
-    Raises:
-        BaseException: The caller's own cancellation or an interrupt, when the call is no child task.
-    """
+def decode(call: Call) -> ToolResult | None:
+    """Decode a call's arguments before anything waits; a call whose arguments do not fit is answered at once."""
     try:
         call.bound = call.function.decode(call.arguments, call.limits)
     except InvalidArgumentsError as exc:
         return answer(call, refusal(exc, "invalid"))
-    ended = await run_in_place(call, limiter, is_bounded=is_bounded)
+    return None
+
+
+def finish(call: Call, ended: Any) -> ToolResult:
+    """Make the envelope of what ``run`` gave."""
     if type(ended) is Trouble:
         return answer(call, ended)
-    if ended is GONE:
-        return GONE
     try:
         encoded = call.function.encode(ended)
     except InvalidOutputError as exc:
@@ -52,34 +42,31 @@ async def serve(call: Call, limiter: Limiter | None = None, *, is_bounded: bool 
     )
 
 
-async def run_in_place(call: Call, limiter: Limiter | None, *, is_bounded: bool = True) -> Any:
-    """Run the shell in a place of ``limiter``; the answers are those of ``run``."""
-    if limiter is None:
-        return await run(call)
-    if not limiter.take_nowait():
-        refused = await _queue(call, limiter, is_bounded=is_bounded)
-        if refused is not None:
-            return refused
-    try:
-        return await run(call)
-    finally:
-        limiter.release()
+def admit(call: Call, limiter: Limiter, *, is_bounded: bool = True) -> Trouble | None:
+    """Give a call its turn, in the order in which calls come; refuse it when the queue is full.
 
-
-async def _queue(call: Call, limiter: Limiter, *, is_bounded: bool) -> Trouble | Gone | None:
-    """Wait for a place; None when it is taken."""
+    Args:
+        call: The call, which must then be run in ``run_in_turn``.
+        limiter: Whose places they are.
+        is_bounded: Whether ``max_queued`` holds; not so for a stream, which pulls no more than it may.
+    """
     try:
-        ticket = limiter.join(is_bounded=is_bounded)
+        call.ticket = limiter.join(is_bounded=is_bounded)
     except OverloadedError as exc:
         return refusal(exc, "rejected", Outcome.REJECTED)
-    is_taken = False
+    return None
+
+
+async def run_in_turn(call: Call, limiter: Limiter) -> Any:
+    """Run an admitted call when its turn comes; the answers are those of ``run``."""
     try:
-        ended: Trouble | Gone | None = await guard(call, ticket.wait)
-        is_taken = ended is None
+        if not call.ticket.is_granted:
+            ended = await guard(call, call.ticket.wait)
+            if ended is not None:
+                return ended
+        return await run(call)
     finally:
-        if not is_taken:
-            limiter.abandon(ticket)
-    return ended
+        limiter.leave(call.ticket)
 
 
 def refusal(error: ToolError, stop_reason: StopReason, outcome: Outcome = Outcome.FAILED) -> Trouble:

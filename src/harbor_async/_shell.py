@@ -29,12 +29,19 @@ async def run(call: Call) -> Any:
     Raises:
         BaseException: The caller's own cancellation or an interrupt, when the call is no child task.
     """
+    now = call.backend.time()
+    if call.crew is not None:
+        start = call.function.start  # a child task has its context to itself: the first attempt needs no copy
+    elif call.backend.effective_deadline() <= now:
+        await call.backend.leave(call.pending, None)
+    else:
+        start = _start_isolated
     if call.is_canceled:
         return canceled(call, None, in_attempt=False)
-    if call.backend.time() >= call.deadline:
+    if now >= call.deadline:
         return timed_out(call, None, in_attempt=False)
     call.context = copy_context()
-    ended = await _attempt(call)
+    ended = await guard(call, start, _begin_attempt(call, now), in_attempt=True)
     if type(ended) is not Trouble or ended.stop_reason is not None:
         return ended
     wait = _plan(call, ended)
@@ -62,13 +69,18 @@ async def guard(
     Raises:
         BaseException: As ``run``.
     """
-    if call.crew is not None and call.crew.is_canceled:
+    crew = call.crew
+    if crew is not None and crew.is_canceled:
         return GONE  # canceled before this task had a scope in which the crew could find it
     error: BaseException | None = None
     value: Any = None
-    scope = call.scope = call.backend.scope(deadline=min(limit, call.deadline))
+    deadline = call.deadline if call.deadline < limit else limit
+    is_late = call.backend.arms_late and start is _start_isolated
+    scope = call.scope = call.backend.scope() if is_late else call.backend.scope(deadline=deadline)
     try:
         with scope:
+            if is_late:
+                call.backend.show_deadline(scope, deadline)
             try:
                 value = await start(call)
             except BaseException as exc:  # noqa: BLE001 - the one place; what is not ours to end leaves again below
@@ -119,14 +131,13 @@ def _settle(call: Call, error: BaseException | None, limit: float, *, in_attempt
     return raised(call, error)
 
 
-async def _attempt(call: Call) -> Any:
+def _begin_attempt(call: Call, now: float) -> float:
+    """Count an attempt that begins now, and return when it ends."""
     call.attempts += 1
     timeout = call.function.policy.timeout
-    limit = math.inf if timeout is None else call.backend.time() + timeout
-    call.attempt_deadline = min(limit, call.deadline)
-    # A child task has its context to itself, so that its first attempt needs no copy.
-    start = call.function.start if call.crew is not None and call.attempts == 1 else _start_isolated
-    return await guard(call, start, limit, in_attempt=True)
+    limit = math.inf if timeout is None else now + timeout
+    call.attempt_deadline = call.deadline if call.deadline < limit else limit
+    return limit
 
 
 async def _retry(call: Call, trouble: Trouble, pause: float) -> Any:
@@ -156,7 +167,7 @@ async def _retry(call: Call, trouble: Trouble, pause: float) -> Any:
         if type(ended) is Trouble or ended is GONE:
             return ended
         turn = ended
-        ended = await _attempt(call)
+        ended = await guard(call, _start_isolated, _begin_attempt(call, call.backend.time()), in_attempt=True)
         if type(ended) is not Trouble or ended.stop_reason is not None:
             return ended
         trouble = ended
@@ -184,6 +195,7 @@ def _plan(call: Call, trouble: Trouble) -> float | None:
 
 
 def _start_isolated(call: Call) -> Awaitable[Any]:
+    assert call.context is not None  # noqa: S101 - run() has set it
     return _isolated(call.context.copy(), call)
 
 
@@ -195,6 +207,8 @@ def _isolated(context: Context, call: Call) -> Generator[Any, Any, Any]:
     steps = started if type(started) is CoroutineType else _as_coroutine(started)
     try:
         step = run_in(steps.send, None)
+        if call.backend.arms_late and call.scope is not None:
+            call.scope.deadline = call.scope.deadline  # sets the timer, which a function that never waits has not paid
         while True:
             try:
                 sent = yield step

@@ -1,5 +1,6 @@
 """A tool: what a model sees, what runs, and how a function becomes both."""
 
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import deepcopy
 from inspect import isawaitable
@@ -17,7 +18,8 @@ from ._context import ToolContext
 from ._limits import Limits
 from ._policy import ToolPolicy, check_seconds
 from ._results import Arguments, ToolResult
-from ._serve import serve
+from ._serve import decode, finish
+from ._shell import run
 from .errors import InvalidArgumentsError, InvalidExampleError, InvalidToolError
 from .schema._function import Bound, FunctionSchema, compile_function
 
@@ -228,10 +230,11 @@ class ToolDescriptor(Generic[P, R]):
         """
         check_seconds("timeout", timeout)
         random = Random().random  # noqa: S311 - jitter, no secret
-        call = Call(_backend.current(), self, "", arguments, _DEFAULT_LIMITS, random, timeout=timeout)
-        result = await serve(call)
-        assert isinstance(result, ToolResult)  # noqa: S101 - only a child task is answered otherwise
-        return result
+        backend = _backend.current()
+        now = backend.time()
+        deadline = math.inf if timeout is None else now + timeout
+        call = Call(backend, self, "", arguments, _DEFAULT_LIMITS, random, now, deadline, backend.cancelling())
+        return decode(call) or finish(call, await run(call))
 
 
 def describe(function: Callable[P, Awaitable[R]], /, **options: Unpack[ToolOptions]) -> ToolDescriptor[P, R]:
