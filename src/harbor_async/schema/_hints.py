@@ -9,7 +9,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 import attrs
@@ -26,18 +26,18 @@ class Names:
 
     Attributes:
         own: The closure of the function, say: asked together with its globals.
-        frames: The locals of calling frames, nearest kin first: asked when all else has failed.
+        frames: Calling frames, nearest kin first: their locals are asked when all else has failed.
     """
 
-    own: Mapping[str, Any] = attrs.field(factory=dict)
-    frames: tuple[Mapping[str, Any], ...] = ()
+    own: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    frames: tuple[types.FrameType, ...] = ()
 
     def beyond(self, globalns: Mapping[str, Any]) -> dict[str, Any]:
         """Return every name that ``globalns`` does not have itself."""
         found: dict[str, Any] = {}
-        for scope in (*reversed(self.frames), self.own):
-            found.update(scope)
-        return {name: value for name, value in found.items() if name not in globalns or name in self.own}
+        for frame in reversed(self.frames):
+            found.update(frame.f_locals)
+        return {name: value for name, value in found.items() if name not in globalns} | dict(self.own)
 
 
 def caller_names(qualname: str = "", own: Mapping[str, Any] | None = None) -> Names:
@@ -48,15 +48,13 @@ def caller_names(qualname: str = "", own: Mapping[str, Any] | None = None) -> Na
         own: Names that come before all frames.
     """
     enclosing = qualname.rpartition(".<locals>.")[0]
-    kin: list[Mapping[str, Any]] = []
-    others: list[Mapping[str, Any]] = []
-    frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect.currentframe() is this, typed as optional
+    kin: list[types.FrameType] = []
+    others: list[types.FrameType] = []
+    frame = inspect.currentframe()
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
-            inside = enclosing == frame.f_code.co_qualname or enclosing.startswith(
-                frame.f_code.co_qualname + ".<locals>."
-            )
-            (kin if inside else others).append(frame.f_locals)
+            outer = frame.f_code.co_qualname
+            (kin if enclosing == outer or enclosing.startswith(f"{outer}.<locals>.") else others).append(frame)
         frame = frame.f_back
     return Names(own or {}, (*kin, *others))
 
@@ -111,15 +109,15 @@ def _shown(annotation: Any) -> str:
     return repr(annotation) if isinstance(annotation, str) else type_name(annotation)
 
 
-def class_hints(cls: Any, wanted: Container[str], names: Names, where: str) -> dict[str, Any]:
+def class_hints(cls: Any, wanted: Collection[str], names: Names, where: str) -> dict[str, Any]:
     """Return the resolved annotations of the ``wanted`` fields, each in the module of the class that wrote it.
 
     Raises:
-        UnsupportedTypeError: A name cannot be found; the field is named.
+        UnsupportedTypeError: A name cannot be found, or a field has no annotation; the field is named.
     """
     hints: dict[str, Any] = {}
-    for base in reversed(cls.__mro__ if isinstance(cls, type) else (cls,)):
-        module = sys.modules.get(getattr(base, "__module__", ""))
+    for base in reversed(cls.__mro__):
+        module = sys.modules.get(base.__module__)
         globalns: dict[str, Any] = vars(module) if module else {}
         # A class may name itself before its module, or its function, knows it.
         scope = Names({**names.own, base.__name__: base}, names.frames)
@@ -127,15 +125,23 @@ def class_hints(cls: Any, wanted: Container[str], names: Names, where: str) -> d
             if name in wanted:
                 place = f"{where}, field {cls.__name__}.{name}"
                 hints[name] = resolve(annotation, globalns, scope, place, base)
+    for name in wanted:
+        if name not in hints:
+            place = f"{where}, field {cls.__name__}.{name}"
+            raise UnsupportedTypeError(place, "a field without annotation", "annotate it; Any takes any JSON value")
     return hints
 
 
 def _own_annotations(cls: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if "__attrs_attrs__" in vars(cls):
+        # attr.ib(type=...) annotates without an annotation.
+        given = {field.name: field.type for field in attrs.fields(cls) if field.type is not None and not field.inherited}
     if sys.version_info >= (3, 14):
         import annotationlib  # noqa: PLC0415 - only Python 3.14 has it
 
-        return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
-    return inspect.get_annotations(cls)
+        return given | annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
+    return given | inspect.get_annotations(cls)
 
 
 def type_name(tp: Any) -> str:

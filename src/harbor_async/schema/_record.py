@@ -27,9 +27,7 @@ class RawField:
     default: Any = NOTHING
     factory: Callable[[], Any] | None = None
     is_keyword: bool = False
-    is_init: bool = True
     description: str | None = None
-    alias: str | None = None
 
 
 def style_of(cls: Any) -> Style | None:
@@ -45,6 +43,19 @@ def style_of(cls: Any) -> Style | None:
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return "namedtuple"
     return None
+
+
+def shown_fields(cls: Any, style: Style, *, output: bool) -> frozenset[str]:
+    """Return the names of the fields that a document shows.
+
+    A field that ``__init__`` does not take is no argument; in a result it is shown if its name is public.
+    """
+    if style == "typeddict":
+        return cls.__required_keys__ | cls.__optional_keys__
+    if style == "namedtuple":
+        return frozenset(cls._fields)
+    fields = attrs.fields(cls) if style == "attrs" else dataclasses.fields(cls)
+    return frozenset(field.name for field in fields if field.init or (output and not field.name.startswith("_")))
 
 
 def raw_fields(cls: Any, style: Style, hints: dict[str, Any]) -> Iterator[RawField]:
@@ -68,12 +79,11 @@ def _attrs(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
         yield RawField(
             name=field.alias or field.name,
             attribute=field.name,
-            annotation=hints.get(field.name, field.type if field.type is not None else typing.Any),
+            annotation=hints.get(field.name),
             is_required=field.default is attrs.NOTHING,
             default=NOTHING if own_init else default,
             factory=None if own_init else factory,
             is_keyword=bool(field.kw_only) or own_init,
-            is_init=bool(field.init),
             description=described if isinstance(described, str) else None,
         )
 
@@ -87,12 +97,11 @@ def _dataclass(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
         yield RawField(
             name=field.name,
             attribute=field.name,
-            annotation=hints.get(field.name, field.type),
+            annotation=hints.get(field.name),
             is_required=not has_factory and not has_default,
             default=field.default if has_default and not own_init else NOTHING,
             factory=field.default_factory if has_factory and not own_init else None,  # type: ignore[arg-type]  # MISSING ruled out
             is_keyword=bool(field.kw_only) or own_init,
-            is_init=field.init,
             description=described if isinstance(described, str) else None,
         )
 
@@ -124,7 +133,7 @@ def _namedtuple(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
         yield RawField(
             name=name,
             attribute=name,
-            annotation=hints.get(name, typing.Any),
+            annotation=hints[name],
             is_required=default is NOTHING,
             default=default,
         )

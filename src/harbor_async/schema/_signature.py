@@ -101,17 +101,14 @@ def read_signature(fn: Callable[..., Any]) -> Signature:
     visible = [param for param in python.parameters.values() if param.name not in hidden]
     parameters = tuple(_parameter(param, inner, names, doc) for param in visible)
     returns, awaits = _returns(python, inner, names)
-    lone = parameters[0] if len(parameters) == 1 else None
-    if lone is None:
-        given = [param for param in parameters if not param.is_context]
-        lone = given[0] if len(given) == 1 else None
+    given = [param for param in parameters if not param.is_context]
     return Signature(
         name=name,
         doc=doc,
         parameters=parameters,
         returns=returns,
         is_coroutine=awaits or _is_coroutine(fn, core),
-        is_whole=lone is not None and lone.is_positional and _is_whole(lone),
+        is_whole=len(given) == 1 and given[0].is_positional and _is_whole(given[0], is_rest=bool(hidden)),
         names=names,
         python=python,
     )
@@ -208,8 +205,12 @@ def _is_context(tp: Any) -> bool:
     return ToolContext in options and all(option in (ToolContext, type(None)) for option in options)
 
 
-def _is_whole(param: Parameter) -> bool:
+def _is_whole(param: Parameter, *, is_rest: bool) -> bool:
     """Return whether a lone positional-only parameter stands for the whole argument object.
+
+    Args:
+        param: The parameter.
+        is_rest: Whether it is what a partial has left over: then a type without fields is an ordinary key.
 
     Raises:
         UnsupportedTypeError: It does not: its name would be a key that no caller can pass.
@@ -219,6 +220,8 @@ def _is_whole(param: Parameter) -> bool:
     tp, _ = declaration.split()
     if style_of(typing.get_origin(tp) or tp) is not None:
         return True
+    if is_rest:
+        return False
     advice = (
         "a lone positional-only parameter means the whole argument object, which only a class with fields can be; "
         "drop the '/', or take a class"

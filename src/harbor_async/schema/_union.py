@@ -41,14 +41,13 @@ def join(members: list[Node], tagged: Callable[[list[Ref], str], Tagged], where:
 def _flatten(members: list[Node]) -> list[Node]:
     flat: list[Node] = []
     for member in members:
-        for part in _flatten(list(member.members)) if isinstance(member, Union) else [member]:
-            if not (_is_null(part) and any(map(_is_null, flat))):
-                flat.append(part)
-    return flat
-
-
-def _is_null(node: Node) -> bool:
-    return isinstance(node, Leaf) and node.accepts == {"null"}
+        flat.extend(_flatten(list(member.members)) if isinstance(member, Union) else [member])
+    # One null is enough, and a Literal may have brought it.
+    nulls = [part for part in flat if isinstance(part, Leaf) and "null" in part.accepts]
+    spare = [part for part in nulls if part.accepts == {"null"} and part is not nulls[0]]
+    if len(nulls) > 1 and not spare:
+        spare = nulls[:1]
+    return [part for part in flat if part not in spare]
 
 
 def label(node: Node) -> str:

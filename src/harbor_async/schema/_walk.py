@@ -15,7 +15,7 @@ from . import _leaf, _registry
 from ._constraint import Marks, apply_marks, read_marks
 from ._hints import Names, class_hints, substitute, type_name, typevar_env
 from ._plan import NOTHING, Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Style, Table, Tagged
-from ._record import RawField, class_descriptions, fresh, raw_fields, style_of
+from ._record import RawField, class_descriptions, fresh, raw_fields, shown_fields, style_of
 from ._refusal import advice_for
 from ._union import join, shown_default
 
@@ -130,7 +130,7 @@ class Walker:
             return _leaf.enumeration(tp, where)
         if (style := style_of(tp)) is not None:
             return self._record_of(tp, tp, (), style, where)
-        if tp in {*_LISTS, *_SETS, frozenset, tuple, *_DICTS} if _is_hashable(tp) else False:
+        if any(tp is bare for bare in (*_LISTS, *_SETS, frozenset, tuple, *_DICTS)):
             return self._bare(tp)
         raise UnsupportedTypeError(where, type_name(tp), advice_for(tp))
 
@@ -205,9 +205,9 @@ class Walker:
 
     def _set(self, item: Any, make: type, where: str) -> Node:
         node = self.walk(item, where)
-        if isinstance(node, (Table, Anything)) or (isinstance(node, Array) and node.make in {list, set}):
+        if not is_hashable(node):
             name = f"{make.__name__}[{type_name(item)}]"
-            raise UnsupportedTypeError(where, name, "its items cannot be hashed; use a list, or tuples inside")
+            raise UnsupportedTypeError(where, name, "its items cannot be hashed; use a list, or items that are frozen")
         return Array(item=node, make=make)
 
     def _tuple(self, args: tuple[Any, ...], where: str) -> Node:
@@ -231,7 +231,7 @@ class Walker:
             return Ref(record=known)
         title = cls.__name__ if not args else f"{cls.__name__}[{', '.join(map(type_name, args))}]"
         record = Record(title=title, style=style, cls=cls)
-        hints = class_hints(cls, _field_names(cls, style), self.names, where)
+        hints = class_hints(cls, shown_fields(cls, style, output=self.output), self.names, where)
         env = typevar_env(cls, args)
         described = class_descriptions(cls)
         self._declared[id(record)] = [
@@ -242,7 +242,7 @@ class Walker:
                 f"{where}, field {cls.__name__}.{raw.attribute}",
             )
             for raw in raw_fields(cls, style, hints)
-            if raw.is_init or (self.output and not raw.attribute.startswith("_"))
+            if raw.attribute in hints
         ]
         self._records[tp] = record
         self._pending.append(record)
@@ -314,14 +314,6 @@ class Walker:
         return attrs.evolve(ref, record=record)
 
 
-def _field_names(cls: Any, style: Style) -> frozenset[str]:
-    if style == "attrs":
-        return frozenset(field.name for field in attrs.fields(cls))
-    names: dict[str, tuple[str, ...]] = {"dataclass": ("__dataclass_fields__",), "namedtuple": ("_fields",)}
-    listed = names.get(style, ("__required_keys__", "__optional_keys__"))
-    return frozenset(name for attribute in listed for name in getattr(cls, attribute))
-
-
 def check_wires(fields: Iterable[Field], where: str) -> None:
     """Refuse two fields with one name on the wire.
 
@@ -347,9 +339,11 @@ def _is_text(key: Leaf) -> bool:
     return key.choices is not None or (key.build is None and key.wire is str)
 
 
-def _is_hashable(tp: Any) -> bool:
-    try:
-        hash(tp)
-    except TypeError:
+def is_hashable(node: Node) -> bool:
+    """Return whether the Python values of ``node`` can stand in a set."""
+    if isinstance(node, (Ref, Custom)):
+        cls = node.record.cls if isinstance(node, Ref) else node.cls
+        return getattr(cls, "__hash__", None) is not None and not typing_extensions.is_typeddict(cls)
+    if isinstance(node, (Anything, Table)) or (isinstance(node, Array) and node.make not in {tuple, frozenset}):
         return False
-    return True
+    return all(map(is_hashable, node.children()))
