@@ -6,8 +6,8 @@ forgets: which keys came twice, and which numbers no ``int`` or ``float`` can ho
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeGuard, cast
 
 import msgspec
 
@@ -22,6 +22,10 @@ _BRACKETS: Final = re.compile(rb"[\[{\]}]")
 
 encode: Final = msgspec.json.Encoder().encode
 """Encode builtins. Never hand it a user's class: it would sort the keys and leak undeclared attributes."""
+
+
+class_of: Final = cast("Callable[[Any], type[Any]]", type)
+"""``type``, for type checkers that call the class of an Any unknown."""
 
 
 class Object(dict[str, Any]):
@@ -59,13 +63,28 @@ class DocumentError(Exception):
         self.problem = problem
 
 
+def is_array(value: object) -> TypeGuard[list[Any]]:
+    """Return whether ``value`` is a list."""
+    return isinstance(value, list)
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether ``value`` is a dict; where this is asked its keys are text."""
+    return isinstance(value, dict)
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Return whether ``value`` is a mapping with keys of any type."""
+    return isinstance(value, Mapping)
+
+
 def show(key: str) -> str:
     """Return ``key`` for a message: printable, quoted, and of bounded length."""
     return ascii(clip(key, _KEY_LIMIT))
 
 
 def point(path: str, key: "str | int") -> str:
-    """Return the JSON Pointer ``path`` extended by ``key``, which is cut if it is absurdly long. Source: RFC 6901 §3."""
+    """Return the JSON Pointer (RFC 6901 §3) ``path`` extended by ``key``, which is cut if it is absurdly long."""
     if isinstance(key, int):
         return f"{path}/{key}"
     token = clip(key, _KEY_LIMIT)
@@ -201,7 +220,7 @@ def from_mapping(value: Mapping[Any, Any], max_bytes: int, max_depth: int) -> by
         DocumentError: It is too large or too deep, or holds what JSON cannot say.
     """
     try:
-        if type(value) is dict and _is_exact(value, max_depth, [max_bytes]):
+        if class_of(value) is dict and _is_exact(value, max_depth, [max_bytes]):
             data = encode(value)
         else:
             data = encode(_plain(value, max_depth, [max_bytes]))
@@ -214,16 +233,17 @@ def from_mapping(value: Mapping[Any, Any], max_bytes: int, max_depth: int) -> by
     return data
 
 
-def _is_exact(value: Any, room: int, budget: list[int]) -> bool:
-    """Return whether a dict or list holds exact builtins only: then it can be encoded without a copy, at a third of the cost."""
+def _is_exact(value: object, room: int, budget: list[int]) -> bool:
+    """Return whether a dict or list holds exact builtins only: it can be encoded without a copy, three times faster."""
     _enter(value, room, budget)
-    if type(value) is dict:
+    items = cast("Iterable[Any]", value)
+    if is_object(value):
         for key in value:
             if type(key) is not str:
                 return False
-        value = value.values()
-    for item in value:
-        kind = type(item)
+        items = value.values()
+    for item in items:
+        kind = class_of(item)
         if kind is str or kind in _ATOMS:
             continue
         if kind is float:
@@ -236,7 +256,7 @@ def _is_exact(value: Any, room: int, budget: list[int]) -> bool:
 
 def _plain(value: Any, room: int, budget: list[int]) -> Any:
     """Return ``value`` as exact builtins; ``room`` is the nesting left, ``budget[0]`` the bytes left."""
-    kind = type(value)
+    kind = class_of(value)
     if kind is str:
         budget[0] -= len(value)
         return value
@@ -247,10 +267,10 @@ def _plain(value: Any, room: int, budget: list[int]) -> Any:
             raise _Foreign
         return value
     # list before Mapping: asking an abstract class costs ten times as much.
-    if kind is list or isinstance(value, list):
+    if is_array(value):
         _enter(value, room, budget)
         return [_plain(item, room - 1, budget) for item in value]
-    if kind is dict or isinstance(value, Mapping):
+    if kind is dict or is_mapping(value):
         _enter(value, room, budget)
         out: dict[str, Any] = {}
         for key, item in value.items():
@@ -277,15 +297,18 @@ def _text_key(key: object) -> str:
 
 def _from_subclass(value: Any, budget: list[int]) -> Any:
     """Return a subclass of str, int or float (an enum member, say) as its base."""
-    for base in (str, int, float):
-        if isinstance(value, base):
-            return _plain(base.__new__(base, base.__str__(value) if base is str else base.__add__(value, 0)), 1, budget)
+    if isinstance(value, str):
+        return _plain(str.__str__(value), 1, budget)
+    if isinstance(value, int):
+        return int.__index__(value)
+    if isinstance(value, float):
+        return _plain(float.__float__(value), 1, budget)
     raise _Foreign
 
 
 def _find_foreign(value: Any, path: str) -> "Problem | None":
     """Return the first thing in ``value`` that JSON cannot say. Its depth is known to be bounded."""
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         for key, item in value.items():
             if not isinstance(key, str):
                 return Problem(path, "type", f"expected string keys, got a key of type {type(key).__name__}")
@@ -294,11 +317,12 @@ def _find_foreign(value: Any, path: str) -> "Problem | None":
             if found := _find_foreign(item, point(path, key)):
                 return found
         return None
-    if isinstance(value, list):
+    if is_array(value):
         found_items = (_find_foreign(item, point(path, index)) for index, item in enumerate(value))
         return next(filter(None, found_items), None)
     if isinstance(value, str):
-        return Problem(path, "value", "the string holds a lone surrogate, which is no text") if has_surrogate(value) else None
+        is_bad = has_surrogate(value)
+        return Problem(path, "value", "the text holds a lone surrogate, which is no text") if is_bad else None
     if isinstance(value, float):
         return Problem(path, "value", "numbers must be finite") if value - value != 0.0 else None
     if value is None or isinstance(value, int):

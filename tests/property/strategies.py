@@ -17,8 +17,7 @@ import attrs
 import msgspec
 from hypothesis import strategies as st
 
-from harbor_async.schema import Name
-from harbor_async.schema import _plan as plan
+from harbor_async.schema import Name, _plan as plan
 
 
 class Color(enum.Enum):
@@ -144,13 +143,18 @@ def _optional(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 def _records(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     fields = st.dictionaries(_names, st.tuples(inner, st.booleans()), max_size=4)
     return st.one_of(
-        fields.map(_attrs_class), fields.map(_dataclass), fields.map(_typed_dict), st.tuples(fields, fields).map(_tagged)
+        fields.map(_attrs_class),
+        fields.map(_dataclass),
+        fields.map(_typed_dict),
+        st.tuples(fields, fields).map(_tagged),
     )
 
 
 def _attrs_class(fields: dict[str, tuple[Any, bool]]) -> Any:
     made = {
-        name: attrs.field(type=Annotated[tp, Name(f"{name}-é")], kw_only=True, **({"factory": list} if optional else {}))
+        name: attrs.field(
+            type=Annotated[tp, Name(f"{name}-é")], kw_only=True, **({"factory": list} if optional else {})
+        )
         for name, (tp, optional) in fields.items()
     }
     return attrs.make_class("Made", made)
@@ -173,7 +177,10 @@ def _tagged(pair: tuple[dict[str, tuple[Any, bool]], dict[str, tuple[Any, bool]]
         attrs.make_class(
             f"Tagged{tag}",
             {"kind": attrs.field(type=Literal[tag], kw_only=True)}
-            | {name: attrs.field(type=tp, kw_only=True) for name, (tp, _) in fields.items()},
+            | {
+                name: attrs.field(type=tp if tp is not None else type(None), kw_only=True)
+                for name, (tp, _) in fields.items()
+            },
         )
         for tag, fields in zip((1, 2), pair, strict=True)
     )
@@ -271,8 +278,8 @@ def _record(record: plan.Record, rng: random.Random, room: int) -> dict[str, Any
     if record.tag is not None:
         out[record.tag.wire] = record.tag_value
     for field in record.fields:
-        if field.is_required or (room > 0 and rng.random() < 0.5):  # noqa: PLR2004 - a coin
-            out[field.wire] = document(field.node, rng, room - 1) if room > -3 else None  # noqa: PLR2004 - ends recursion
+        if field.is_required or (room > 0 and rng.random() < 0.5):
+            out[field.wire] = document(field.node, rng, room - 1) if room > -3 else None
     return out
 
 
@@ -282,7 +289,7 @@ def _leaf(node: plan.Leaf, rng: random.Random) -> Any:
     kind = rng.choice(sorted(node.accepts))
     made: dict[str, Callable[[], Any]] = {
         "null": lambda: None,
-        "boolean": lambda: rng.random() < 0.5,  # noqa: PLR2004 - a coin
+        "boolean": lambda: rng.random() < 0.5,
         "integer": lambda: rng.choice([rng.randint(-5, 12), rng.getrandbits(70)]),
         "number": lambda: rng.choice([rng.uniform(-5, 12), float(rng.randint(-5, 12)), rng.randint(-5, 12)]),
         "string": lambda: rng.choice(_TEXTS),
@@ -292,7 +299,7 @@ def _leaf(node: plan.Leaf, rng: random.Random) -> Any:
 
 def mutated(value: Any, rng: random.Random) -> Any:
     """Return ``value`` with one change somewhere: a part replaced, a key added, dropped or renamed."""
-    if isinstance(value, dict) and value and rng.random() < 0.8:  # noqa: PLR2004 - mostly go on
+    if isinstance(value, dict) and value and rng.random() < 0.8:
         key = rng.choice(sorted(value))
         out = dict(value)
         match rng.randint(0, 4):
@@ -305,7 +312,7 @@ def mutated(value: Any, rng: random.Random) -> Any:
             case _:
                 out[key] = mutated(value[key], rng)
         return out
-    if isinstance(value, list) and value and rng.random() < 0.8:  # noqa: PLR2004 - mostly go on
+    if isinstance(value, list) and value and rng.random() < 0.8:
         index = rng.randrange(len(value))
         match rng.randint(0, 2):
             case 0:

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from .._json import class_of
 from ._plan import NOTHING, Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Table, Tagged, Union
 from ._shadow import Shadows
 
@@ -98,7 +99,8 @@ class Builder:
             return f"({''.join(f'{part}, ' for part in parts)})"
         if isinstance(node, Table):
             item, key = self._module.name("v"), self._module.name("n")
-            return f"{{{self.expression(node.key, key)}: {self.expression(node.value, item)} for {key}, {item} in {var}.items()}}"
+            pair = f"{self.expression(node.key, key)}: {self.expression(node.value, item)}"
+            return f"{{{pair} for {key}, {item} in {var}.items()}}"
         if isinstance(node, Ref):
             return f"{self._record(node.record)}({var})"
         if isinstance(node, Tagged):
@@ -110,7 +112,7 @@ class Builder:
     def _array(self, node: Array, var: str) -> str:
         item = self._module.name("v")
         inner = self.expression(node.item, item)
-        make = {list: "", tuple: "tuple", set: "set", frozenset: "frozenset"}[node.make]
+        make = "" if node.make is list else node.make.__name__
         if inner == item:
             return f"{make}({var})"
         return f"{make}([{inner} for {item} in {var}])" if make else f"[{inner} for {item} in {var}]"
@@ -138,7 +140,7 @@ class Builder:
         return name
 
     def assignments(self, record: Record) -> list[str]:
-        """Return the lines that put the Python value of field *i* into ``a<i>``; UNSET if the class's default applies."""
+        """Return the lines that put the value of field *i* into ``a<i>``; UNSET if the class's own default applies."""
         lines: list[str] = []
         for index, field in enumerate(record.fields):
             var = f"a{index}"
@@ -226,7 +228,7 @@ def decoded_types(node: Node, shadows: Shadows) -> tuple[Any, ...]:
 
 def count_any(value: Any) -> int:
     """Return how many keys a tree of builtins holds."""
-    kind = type(value)
+    kind = class_of(value)
     if kind is dict:
         return len(value) + sum(map(count_any, value.values()))
     return sum(map(count_any, value)) if kind is list else 0
@@ -276,7 +278,9 @@ class Counter:
             if count == "0":
                 continue
             types = decoded_types(member, self._shadows)
-            is_one = f"is {self._module.ref(types[0])}" if len(types) == 1 else f"in {self._module.ref(frozenset(types))}"
+            is_one = (
+                f"is {self._module.ref(types[0])}" if len(types) == 1 else f"in {self._module.ref(frozenset(types))}"
+            )
             out = f"({count} if type({var}) {is_one} else {out})"
         return out
 
@@ -316,4 +320,3 @@ def _sum(parts: Iterable[str]) -> str:
         else:
             rest.append(part)
     return " + ".join([str(fixed), *rest] if fixed or not rest else rest)
-

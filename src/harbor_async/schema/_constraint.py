@@ -6,6 +6,7 @@ from typing import Any, Final
 import attrs
 import msgspec
 
+from .._json import class_of
 from ..errors import SchemaBuildError, UnsupportedTypeError
 from ._name import Name
 from ._pattern import PatternError, to_python
@@ -59,7 +60,7 @@ def read_marks(metadata: Iterable[Any], where: str) -> Marks:
 
 def _flat(metadata: Iterable[Any]) -> Iterator[Any]:
     for mark in metadata:
-        if getattr(type(mark), "__is_annotated_types_grouped_metadata__", False):
+        if getattr(class_of(mark), "__is_annotated_types_grouped_metadata__", False):
             yield from _flat(mark)
         else:
             yield mark
@@ -75,7 +76,7 @@ def _read_meta(meta: msgspec.Meta, bounds: dict[str, Any], notes: dict[str, Any]
         if (text := getattr(meta, key)) is not None:
             notes[key] = text
     if meta.examples is not None:
-        notes["examples"] = list(meta.examples)
+        notes["examples"] = [*meta.examples]
     notes.update(meta.extra_json_schema or {})
 
 
@@ -112,8 +113,9 @@ def _bound(node: Node, key: str, value: Any, where: str) -> Node:
             )
             return attrs.evolve(node, members=tuple(members))
     if not _takes(node, key):
-        advice = f"{key} fits numbers" if key in _NUMBER else f"{key} fits text" if key == "pattern" else f"{key} fits text, arrays and dicts"
-        raise UnsupportedTypeError(where, f"{key}={value!r} on {_label(node)}", f"{advice}; drop it or change the type")
+        fits = "numbers" if key in _NUMBER else "text" if key == "pattern" else "text, arrays and dicts"
+        advice = f"{key} fits {fits}; drop it or change the type"
+        raise UnsupportedTypeError(where, f"{key}={value!r} on {_label(node)}", advice)
     _check_bound(node, key, value, where)
     return attrs.evolve(node, bounds={**node.bounds, key: value})
 
@@ -127,10 +129,9 @@ def _takes(node: Node, key: str) -> bool:
         return _takes(node.inner, key)
     if isinstance(node, (Array, Table)):
         return key in _LENGTH
-    plain = isinstance(node, Leaf) and node.choices is None and node.build is None
-    if key in _NUMBER:
-        return plain and node.wire in {int, float}  # type: ignore[union-attr]  # `plain` says it is a Leaf
-    return plain and node.wire is str  # type: ignore[union-attr]  # `plain` says it is a Leaf
+    if not isinstance(node, Leaf) or node.choices is not None or node.build is not None:
+        return False
+    return node.wire in {int, float} if key in _NUMBER else node.wire is str
 
 
 def _check_bound(node: Node, key: str, value: Any, where: str) -> None:
@@ -177,5 +178,3 @@ def keywords_of(bounds: dict[str, Any], kind: str) -> dict[str, Any]:
         else:
             out[_KEYWORDS[key]] = value
     return out
-
-

@@ -6,12 +6,13 @@ pointer of the object that it was about. Texts of exceptions are the users' own 
 """
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import cattrs
 import msgspec
 
-from .._json import point
+from .._json import is_array, is_object, point
 from ..errors import Problem, clip
 from ._plan import NOTHING, Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Table, Tagged, Union
 from ._union import wire_leaf
@@ -90,14 +91,19 @@ class Constructor:
             return given
         if record.style == "typeddict":
             return given
-        return self._try(lambda parts: record.cls(**parts), given, path, value)
+
+        def make(parts: dict[str, Any]) -> Any:
+            return record.cls(**parts)
+
+        return self._try(make, given, path, value)
 
     def _absent(self, field: Field, path: str) -> Any:
         if field.factory is not None:
-            return self._try(lambda make: make(), field.factory, point(path, field.wire), None)
+            factory = field.factory
+            return self._try(lambda _: factory(), None, point(path, field.wire), None)
         return field.default
 
-    def _try(self, make: Any, value: Any, path: str, source: Any) -> Any:
+    def _try(self, make: Callable[[Any], Any], value: Any, path: str, source: Any) -> Any:
         try:
             return make(value)
         except Exception as exc:  # noqa: BLE001 - a user's class may raise anything; all of it is about this value
@@ -115,7 +121,7 @@ def describe(exc: Exception, path: str, source: Any) -> list[Problem]:
     """
     leaves = _leaves(source)
     if isinstance(exc, cattrs.BaseValidationError):
-        problems = []
+        problems: list[Problem] = []
         for line in cattrs.transform_error(exc):
             text, _, where = line.rpartition(" @ ")
             problems.append(Problem(path + _pointer(where), "value", _redact(text, leaves)))
@@ -133,7 +139,9 @@ def _text_of(exc: Exception) -> str:
 
 def _pointer(where: str) -> str:
     """Return cattrs' ``$.a[0]`` as ``/a/0``."""
-    return re.sub(r"\.([^.\[]+)|\[([^\]]*)\]", lambda m: point("", (m[1] or m[2]).strip("'\"")), where.removeprefix("$"))
+    return re.sub(
+        r"\.([^.\[]+)|\[([^\]]*)\]", lambda m: point("", (m[1] or m[2]).strip("'\"")), where.removeprefix("$")
+    )
 
 
 def _leaves(value: Any) -> list[Any]:
@@ -141,9 +149,9 @@ def _leaves(value: Any) -> list[Any]:
     todo = [value]
     while todo and len(found) < _LEAVES:
         item = todo.pop()
-        if isinstance(item, dict):
+        if is_object(item):
             todo.extend(item.values())
-        elif isinstance(item, list):
+        elif is_array(item):
             todo.extend(item)
         elif item is not None and not isinstance(item, bool):
             found.append(item)

@@ -1,7 +1,7 @@
 """The decoder of one record: a fast path that says yes or no, and a slow path that says why not."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, cast
 
 import attrs
 import msgspec
@@ -115,7 +115,7 @@ def _to_bytes(arguments: Any, max_bytes: int, max_depth: int) -> bytes:
     """
     if arguments is None:
         return b"{}"
-    if arguments.__class__ is dict or isinstance(arguments, Mapping):
+    if arguments.__class__ is dict or _json.is_mapping(arguments):
         return _json.from_mapping(arguments, max_bytes, max_depth)
     if isinstance(arguments, str):
         if len(arguments) > max_bytes:
@@ -125,7 +125,7 @@ def _to_bytes(arguments: Any, max_bytes: int, max_depth: int) -> bytes:
         except UnicodeEncodeError as exc:
             raise DocumentError(Problem("", "syntax", "the text holds a lone surrogate, which is no text")) from exc
     elif isinstance(arguments, (bytes, bytearray, memoryview)):
-        data = bytes(arguments)
+        data = bytes(cast("bytes", arguments))
     else:
         message = f"expected a JSON object as text, bytes or mapping, got {_json.kind_of(arguments)}"
         raise DocumentError(Problem("", "type", message))

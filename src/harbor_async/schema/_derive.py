@@ -7,7 +7,7 @@ from ._hints import caller_names, resolve
 from ._walk import Walker
 
 
-def derive_schema(type: Any) -> dict[str, Any]:  # noqa: A002 - the contract's name for it
+def derive_schema(type: Any) -> dict[str, Any]:
     """Derive the JSON Schema (2020-12) of a type, as arguments of that type are checked.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 import msgspec
 
-from .._json import MAX_PROBLEMS, BadNumber, Object, has_surrogate, kind_of, point, show
+from .._json import MAX_PROBLEMS, BadNumber, Object, has_surrogate, is_array, is_object, kind_of, point, show
 from ..errors import Problem, ProblemCode
 from ._leaf import expected_one_of
 from ._plan import Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Table, Tagged, Union
@@ -39,7 +39,7 @@ class Explainer:
         repaired: Whether an integral float was made an int.
     """
 
-    problems: list[Problem] = attrs.field(factory=list)
+    problems: list[Problem] = attrs.field(factory=list[Problem])
     more: int = 0
     repaired: bool = False
 
@@ -71,7 +71,7 @@ class Explainer:
             return self._union(node, value, path)
         if isinstance(node, (Array, Row)):
             return self._array(node, value, path)
-        if not isinstance(value, dict):
+        if not is_object(value):
             self._wrong_kind(node, value, path)
             return value
         self._duplicates(value, path)
@@ -88,12 +88,12 @@ class Explainer:
             self.add(path, "value", "the number is out of range")
         elif isinstance(value, str) and has_surrogate(value):
             self.add(path, "value", "the text holds a lone surrogate, which is no text")
-        elif isinstance(value, dict):
+        elif is_object(value):
             self._duplicates(value, path)
             for key in value:
                 self._key_text(key, path)
             return {key: self.scan(item, point(path, key)) for key, item in value.items()}
-        elif isinstance(value, list):
+        elif is_array(value):
             return [self.scan(item, point(path, index)) for index, item in enumerate(value)]
         return value
 
@@ -142,7 +142,7 @@ class Explainer:
         return value
 
     def _array(self, node: "Array | Row", value: Any, path: str) -> Any:
-        if not isinstance(value, list):
+        if not is_array(value):
             self._wrong_kind(node, value, path)
             return value
         if isinstance(node, Array):
@@ -198,12 +198,12 @@ class Explainer:
             if field.is_required and field.wire not in value:
                 self.add(point(path, field.wire), "missing", _missing_message(field))
         for key, item in value.items():
-            field = fields.get(key)
-            if field is None:
-                self.add(point(path, key), "unknown", _unknown_message(record))
-                self.scan(item, point(path, key))
+            place = point(path, key)
+            if key in fields:
+                out[key] = self.check(fields[key].node, item, place)
             else:
-                out[key] = self.check(field.node, item, point(path, key))
+                self.add(place, "unknown", _unknown_message(record))
+                self.scan(item, place)
         return out
 
 
@@ -266,5 +266,3 @@ def _is_stringified(text: str, kinds: frozenset[str]) -> bool:
         return kind_of(msgspec.json.decode(stripped)) == opening
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return False
-
-

@@ -38,10 +38,10 @@ class FunctionSchema:
     out_schema: dict[str, Any] | None
     is_coroutine: bool
     wants_context: bool
-    _decoder: Decoder
-    _encoder: Encoder | None
-    _binder: "Binder"
-    _caller: Callable[[Bound, ToolContext | None], Any]
+    _decoder: Decoder = attrs.field(alias="decoder")
+    _encoder: Encoder | None = attrs.field(alias="encoder")
+    _binder: "Binder" = attrs.field(alias="binder")
+    _caller: Callable[[Bound, ToolContext | None], Any] = attrs.field(alias="caller")
 
     def decode(self, arguments: "bytes | str | Mapping[str, Any] | None", max_bytes: int, max_depth: int) -> Bound:
         """Check and build the arguments of one call.
@@ -54,7 +54,8 @@ class FunctionSchema:
         Raises:
             InvalidArgumentsError: They do not fit; it holds every problem.
         """
-        return self._decoder.decode(arguments, max_bytes, max_depth)
+        bound: Bound = self._decoder.decode(arguments, max_bytes, max_depth)
+        return bound
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
         """Bind a program's own arguments, as they are.
@@ -150,9 +151,7 @@ def compile_function(fn: Callable[..., Any], *, name: str | None = None) -> Func
 def _field(walker: Walker, param: Parameter) -> Field:
     declaration = param.declaration
     assert declaration is not None  # noqa: S101 - only the context has none
-    return attrs.evolve(
-        walker.field(declaration), is_positional=param.is_positional, is_keyword=param.is_keyword
-    )
+    return attrs.evolve(walker.field(declaration), is_positional=param.is_positional, is_keyword=param.is_keyword)
 
 
 def _result(signature: Signature) -> tuple[Encoder | None, dict[str, Any] | None]:

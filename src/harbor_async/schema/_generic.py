@@ -1,7 +1,7 @@
 """Results without a declared type: any Python value as plain JSON, or a clear no.
 
-One rule for each kind of value; the same rules as for declared types, so that adding an annotation changes the check and
-not the text.
+One rule for each kind of value; the same rules as for declared types, so that adding an annotation changes the check
+and not the text.
 """
 
 import base64
@@ -9,21 +9,21 @@ import datetime as dt
 import enum
 import functools
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, cast
 
-import attrs
 import msgspec
 
-from .._json import has_surrogate, kind_of, point
-from ..errors import InvalidOutputError, Problem
+from .._json import class_of, has_surrogate, is_mapping, is_object, kind_of, point
+from ..errors import InvalidOutputError, Problem, UnsupportedTypeError
+from ._hints import Names, class_hints
 from ._name import Name
-from ._record import style_of
+from ._plan import Style
+from ._record import raw_fields, shown_fields, style_of
 from ._registry import registered_base, unstructure_hook
 
 _ADVICE: Final = "return JSON values, or a class with a JSON form"
-_TEXTUAL: Final = (dt.datetime, dt.date, dt.time, dt.timedelta)
 
 
 def plain_any(value: Any) -> Any:
@@ -47,7 +47,7 @@ def _no(path: str, message: str) -> InvalidOutputError:
 
 
 def _plain(value: Any, path: str, above: tuple[int, ...]) -> Any:
-    kind = type(value)
+    kind = class_of(value)
     if value is None or kind is bool or kind is int:
         return value
     if kind is str:
@@ -60,16 +60,15 @@ def _plain(value: Any, path: str, above: tuple[int, ...]) -> Any:
         return value
     if (base := registered_base(kind)) is not None:
         return _plain(_hooked(base, value, path), path, _inside(value, path, above))
-    if kind is dict or isinstance(value, Mapping):
+    if kind is dict or is_mapping(value):
         return _mapping(value, path, _inside(value, path, above))
     if (style := style_of(kind)) is not None:
         return _object(value, style, path, _inside(value, path, above))
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, set, frozenset)):
         inside = _inside(value, path, above)
-        return [_plain(item, point(path, index), inside) for index, item in enumerate(value)]
-    if isinstance(value, (set, frozenset)):
-        inside = _inside(value, path, above)
-        return sorted_items([_plain(item, point(path, index), inside) for index, item in enumerate(value)])
+        items = enumerate(cast("Iterable[Any]", value))
+        listed = [_plain(item, point(path, index), inside) for index, item in items]
+        return listed if isinstance(value, (list, tuple)) else sorted_items(listed)
     return _scalar(value, path)
 
 
@@ -90,8 +89,8 @@ def _hooked(base: type, value: Any, path: str) -> Any:
 def _scalar(value: Any, path: str) -> Any:
     if isinstance(value, enum.Enum):
         return _plain(value.value, path, ())
-    if isinstance(value, _TEXTUAL):
-        return msgspec.to_builtins(value, builtin_types=()) if type(value) in _TEXTUAL else value.isoformat()
+    if isinstance(value, (dt.date, dt.time, dt.timedelta)):
+        return msgspec.to_builtins(_exact(value))
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise _no(path, "numbers must be finite")
@@ -99,7 +98,7 @@ def _scalar(value: Any, path: str) -> Any:
     if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return base64.b64encode(value).decode()
+        return base64.b64encode(bytes(cast("bytes", value))).decode()
     if isinstance(value, str):
         return _plain(str.__str__(value), path, ())
     if isinstance(value, int):
@@ -107,6 +106,14 @@ def _scalar(value: Any, path: str) -> Any:
     if isinstance(value, float):
         return _plain(float.__float__(value), path, ())
     raise _no(path, f"{type(value).__name__} has no JSON form; {_ADVICE}")
+
+
+def _exact(value: dt.date | dt.time | dt.timedelta) -> Any:
+    """Return a date, time or duration as the standard class: msgspec takes no subclasses."""
+    if isinstance(value, dt.timedelta):
+        return dt.timedelta(value.days, value.seconds, value.microseconds)
+    base = next(tp for tp in (dt.datetime, dt.date, dt.time) if isinstance(value, tp))
+    return value if type(value) is base else base.fromisoformat(value.isoformat())
 
 
 def _mapping(value: Mapping[Any, Any], path: str, above: tuple[int, ...]) -> dict[str, Any]:
@@ -121,19 +128,18 @@ def _mapping(value: Mapping[Any, Any], path: str, above: tuple[int, ...]) -> dic
 
 def _key(key: Any, path: str) -> str:
     if type(key) is not str:
-        if isinstance(key, enum.Enum):
-            key = key.value
-        if not isinstance(key, str):
+        word = key.value if isinstance(key, enum.Enum) else key
+        if not isinstance(word, str):
             raise _no(path, f"expected text keys, got a key of type {type(key).__name__}")
-        key = str.__str__(key)
+        key = str.__str__(word)
     if has_surrogate(key):
         raise _no(path, "a key holds a lone surrogate")
-    return key
+    return str(key)
 
 
-def _object(value: Any, style: str, path: str, above: tuple[int, ...]) -> dict[str, Any]:
+def _object(value: Any, style: Style, path: str, above: tuple[int, ...]) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    for attribute, wire in wire_names(type(value), style):
+    for attribute, wire in wire_names(cast("Hashable", class_of(value)), style):
         try:
             item = getattr(value, attribute)
         except Exception as exc:
@@ -144,21 +150,19 @@ def _object(value: Any, style: str, path: str, above: tuple[int, ...]) -> dict[s
 
 
 @functools.lru_cache(maxsize=512)
-def wire_names(cls: Any, style: str) -> tuple[tuple[str, str], ...]:
+def wire_names(cls: Any, style: Style) -> tuple[tuple[str, str], ...]:
     """Return attribute and wire name of each field that a result of ``cls`` shows, in declaration order.
 
     A pure function of the class; the cache only saves time.
     """
-    annotations: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        annotations.update(vars(base).get("__annotations__", {}))
-    if style == "attrs":
-        shown = [(f.name, f.alias or f.name) for f in attrs.fields(cls) if f.init or not f.name.startswith("_")]
-    elif style == "dataclass":
-        shown = [(f.name, f.name) for f in cls.__dataclass_fields__.values() if f._field_type.name == "_FIELD"]  # noqa: SLF001
-    else:
-        shown = [(name, name) for name in cls._fields]
-    return tuple((name, _marked(annotations.get(name)) or wire) for name, wire in shown)
+    shown = shown_fields(cls, style, output=True)
+    try:
+        hints = class_hints(cls, shown, Names(), "the result")
+    except UnsupportedTypeError:
+        # A result without a declared type needs no annotation that can be read: its fields keep their own names.
+        hints = dict.fromkeys(shown)
+    fields = raw_fields(cls, style, hints)
+    return tuple((f.attribute, _marked(f.annotation) or f.name) for f in fields if f.attribute in shown)
 
 
 def _marked(annotation: Any) -> str | None:
@@ -172,9 +176,9 @@ def plain_table(value: Any) -> dict[str, Any]:
     Raises:
         TypeError: It is no mapping, or a key is no text or comes twice.
     """
-    if type(value) is dict and all(type(key) is str for key in value):
+    if is_object(value) and type(value) is dict and all(type(key) is str for key in value):
         return value
-    if not isinstance(value, Mapping):
+    if not is_mapping(value):
         msg = f"expected a dict, got {kind_of(value)}"
         raise TypeError(msg)
     out = {_key(key, ""): item for key, item in value.items()}
@@ -203,7 +207,7 @@ def require_finite(value: Any, path: str = "") -> None:
     Raises:
         InvalidOutputError: There is one; the problem says where.
     """
-    kind = type(value)
+    kind = class_of(value)
     if kind is float:
         if value - value != 0.0:
             raise _no(path, "numbers must be finite")

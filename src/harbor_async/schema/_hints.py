@@ -10,7 +10,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
@@ -71,9 +71,7 @@ def closure_of(function: Any) -> dict[str, Any]:
     return found
 
 
-def resolve(
-    annotation: Any, globalns: dict[str, Any], names: Names, where: str, owner: Any = None
-) -> Any:
+def resolve(annotation: Any, globalns: dict[str, Any], names: Names, where: str, owner: Any = None) -> Any:
     """Return what ``annotation`` means, with strings and forward references in it evaluated.
 
     Args:
@@ -100,7 +98,7 @@ def resolve(
             return typing.get_type_hints(holder, globalns, names.beyond(globalns), include_extras=True)["it"]
     except NameError as exc:
         raise UnsupportedTypeError(where, _shown(shown), f"the name {exc.name!r} cannot be found; {_ADVICE}") from exc
-    except Exception as exc:  # noqa: BLE001 - evaluates text that others wrote: anything can come out
+    except Exception as exc:
         advice = f"evaluating it raised {type(exc).__name__}: {exc}"
         raise UnsupportedTypeError(where, _shown(shown), advice) from exc
 
@@ -136,7 +134,9 @@ def _own_annotations(cls: Any) -> dict[str, Any]:
     given: dict[str, Any] = {}
     if "__attrs_attrs__" in vars(cls):
         # attr.ib(type=...) annotates without an annotation.
-        given = {field.name: field.type for field in attrs.fields(cls) if field.type is not None and not field.inherited}
+        given = {
+            field.name: field.type for field in attrs.fields(cls) if field.type is not None and not field.inherited
+        }
     if sys.version_info >= (3, 14):
         import annotationlib  # noqa: PLC0415 - only Python 3.14 has it
 
@@ -161,11 +161,16 @@ def substitute(tp: Any, env: Mapping[Any, Any]) -> Any:
     return tp[tuple(env.get(param, param) for param in params)]
 
 
+def own(cls: Any, attribute: str) -> Any:
+    """Return an attribute of ``cls`` itself, not of its bases; None if it has none."""
+    return cast("dict[str, Any]", vars(cls)).get(attribute)
+
+
 def typevar_env(cls: Any, args: tuple[Any, ...]) -> dict[Any, Any]:
     """Return what each type variable of ``cls`` and of its generic bases stands for in ``cls[args]``."""
     env: dict[Any, Any] = dict(zip(getattr(cls, "__parameters__", ()), args, strict=False))
     for klass in getattr(cls, "__mro__", (cls,)):
-        for base in vars(klass).get("__orig_bases__", ()):
+        for base in own(klass, "__orig_bases__") or ():
             origin = typing.get_origin(base)
             if origin in {None, typing.Generic, typing.Protocol}:
                 continue

@@ -9,14 +9,13 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from .._json import class_of
 from ..errors import UnsupportedTypeError
 from ._plan import Leaf
 
 _UUID: Final = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 _DECIMAL: Final = "^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,9})?$"
-_DURATION: Final = (
-    "^[+-]?P(?=.)([0-9]{1,9}D)?(T(?=.)([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}([.][0-9]{1,9})?S)?)?$"
-)
+_DURATION: Final = "^[+-]?P(?=.)([0-9]{1,9}D)?(T(?=.)([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}([.][0-9]{1,9})?S)?)?$"
 _INT64: Final = 2**63
 
 
@@ -147,7 +146,7 @@ def enumeration(cls: "type[enum.Enum]", where: str) -> Leaf:
     plain = tuple(str.__str__(value) if isinstance(value, str) else int(value) for value in values)
     _check_int64(plain, where, name)
     members = dict(zip(plain, cls, strict=True))
-    has_missing = cls._missing_.__func__ is not enum.Enum._missing_.__func__  # type: ignore[attr-defined]  # noqa: SLF001 - a documented sunder hook
+    has_missing = cls._missing_.__func__ is not enum.Enum._missing_.__func__  # type: ignore[attr-defined]
     leaf = choice(plain, members if has_missing or plain != values else None)
     if leaf.build is None:
         leaf.wire, leaf.python = cls, (cls,)
@@ -166,7 +165,7 @@ def literal(values: tuple[Any, ...], where: str) -> Leaf:
         wire = value.value if isinstance(value, enum.Enum) else value
         if wire is not None and type(wire) not in {str, int, bool}:
             raise UnsupportedTypeError(where, f"Literal[{value!r}]", "use text, integers, booleans or None")
-        key = (type(wire), wire)
+        key = (class_of(wire), wire)
         if key not in members:
             plain.append(wire)
             members[key] = value
@@ -207,7 +206,7 @@ def choice(values: tuple[Any, ...], members: "dict[Any, Any] | None") -> Leaf:
         accepts=frozenset(kinds),
         wire=_literal_type(values),
         schema={"type": ordered[0] if len(ordered) == 1 else ordered, "enum": list(values)},
-        python=tuple({type(value) for value in values}),
+        python=tuple(set[type[Any]](map(type, values))),
         build=members.__getitem__ if members else None,
         choices=values,
         label=expected_one_of(values).removeprefix("expected "),
@@ -234,5 +233,3 @@ def _is_int(value: Any) -> bool:
 def _check_int64(values: tuple[Any, ...], where: str, name: str) -> None:
     if any(_is_int(value) and not -_INT64 <= value < _INT64 for value in values):
         raise UnsupportedTypeError(where, name, "listed integers must fit 64 bits; use text")
-
-

@@ -20,7 +20,7 @@ Style = Literal["attrs", "dataclass", "typeddict", "namedtuple", "arguments"]
 
 
 class Absent(enum.Enum):
-    """The type of NOTHING, which says that there is no default. (``attrs.NOTHING`` cannot itself be a default.)"""
+    """The type of NOTHING, which says that there is no default; ``attrs.NOTHING`` cannot be a default itself."""
 
     NOTHING = enum.auto()
 
@@ -37,8 +37,8 @@ class Node:
         notes: Schema keywords that only inform: description, title, examples.
     """
 
-    bounds: dict[str, Any] = attrs.field(factory=dict)
-    notes: dict[str, Any] = attrs.field(factory=dict)
+    bounds: dict[str, Any] = attrs.field(factory=dict[str, Any])
+    notes: dict[str, Any] = attrs.field(factory=dict[str, Any])
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -166,7 +166,7 @@ class Field:
     factory: Callable[[], Any] | None = None
     is_positional: bool = False
     is_keyword: bool = False
-    notes: dict[str, Any] = attrs.field(factory=dict)
+    notes: dict[str, Any] = attrs.field(factory=dict[str, Any])
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -237,7 +237,7 @@ class Union(Node):
     @property
     def kinds(self) -> frozenset[str]:
         """Those of every member."""
-        return frozenset().union(*(member.kinds for member in self.members))
+        return frozenset(kind for member in self.members for kind in member.kinds)
 
     def children(self) -> Iterator[Node]:
         """Yield each member."""

@@ -5,12 +5,14 @@ import dataclasses
 import enum
 import typing
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 import typing_extensions
 
+from .._json import class_of
 from ._docs import read_doc
+from ._hints import own
 from ._plan import NOTHING, Style
 
 _CONTAINERS: Final = (list, dict, set, bytearray)
@@ -40,7 +42,7 @@ def style_of(cls: Any) -> Style | None:
         return "attrs"
     if dataclasses.is_dataclass(cls):
         return "dataclass"
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+    if issubclass(cls, tuple) and hasattr(cast("Any", cls), "_fields"):
         return "namedtuple"
     return None
 
@@ -51,7 +53,7 @@ def shown_fields(cls: Any, style: Style, *, output: bool) -> frozenset[str]:
     A field that ``__init__`` does not take is no argument; in a result it is shown if its name is public.
     """
     if style == "typeddict":
-        return cls.__required_keys__ | cls.__optional_keys__
+        return frozenset({*cls.__required_keys__, *cls.__optional_keys__})
     if style == "namedtuple":
         return frozenset(cls._fields)
     fields = attrs.fields(cls) if style == "attrs" else dataclasses.fields(cls)
@@ -143,7 +145,7 @@ def class_descriptions(cls: Any) -> dict[str, str]:
     """Return what the docstrings of ``cls`` and its bases say of each field; the nearest class wins."""
     found: dict[str, str] = {}
     for base in reversed(getattr(cls, "__mro__", (cls,))):
-        doc = vars(base).get("__doc__")
+        doc = own(base, "__doc__")
         if base is not object and isinstance(doc, str) and base.__module__ not in {"builtins", "typing"}:
             found.update(read_doc(doc, of_class=True).params)
     return found
@@ -155,16 +157,15 @@ def fresh(default: Any) -> Callable[[], Any] | None:
     Builtin containers, and instances of attrs classes and dataclasses, are copied deeply. Any other object is passed as
     it is: it may be a sentinel, whose identity matters.
     """
-    if isinstance(default, _CONTAINERS):
-        if not default:
-            kind = type(default)
-            return kind if kind in _CONTAINERS else lambda: copy.copy(default)
-        return lambda: copy.deepcopy(default)
-    structured = attrs.has(type(default)) or dataclasses.is_dataclass(default)
-    if structured or (isinstance(default, tuple) and not _is_flat(default)):
-        return lambda: copy.deepcopy(default)
+    kind = class_of(default)
+    if kind in _CONTAINERS and not default:
+        return kind
+    is_structured = attrs.has(kind) or dataclasses.is_dataclass(kind)
+    if isinstance(default, _CONTAINERS) or is_structured or (isinstance(default, tuple) and not _is_flat(default)):
+        original: Any = cast("Any", default)
+        return lambda: copy.deepcopy(original)
     return None
 
 
-def _is_flat(values: tuple[Any, ...]) -> bool:
+def _is_flat(values: Any) -> bool:
     return all(isinstance(value, (str, int, float, bytes, type(None), enum.Enum)) for value in values)

@@ -4,7 +4,7 @@ import collections
 import collections.abc
 import re
 import types
-from typing import Any, Final
+from typing import Any, Final, cast
 
 _ITERATORS: Final = (
     collections.abc.Iterable,
@@ -14,9 +14,14 @@ _ITERATORS: Final = (
     collections.abc.AsyncIterator,
     collections.abc.AsyncGenerator,
 )
-_REGISTER: Final = "write an attrs class, a dataclass, a TypedDict or a NamedTuple, or give it a form with register_type()"
+_REGISTER: Final = (
+    "write an attrs class, a dataclass, a TypedDict or a NamedTuple, or give it a form with register_type()"
+)
 _ADVICE: Final[tuple[tuple[tuple[Any, ...], str], ...]] = (
-    ((collections.abc.Callable, types.FunctionType), "a function cannot travel; take a name and look it up"),
+    (
+        (cast("Any", collections.abc.Callable), types.FunctionType),
+        "a function cannot travel; take a name and look it up",
+    ),
     ((collections.abc.Coroutine, collections.abc.Awaitable), "await it first and return the value"),
     (_ITERATORS, "use list[...] for a finished sequence"),
     ((object,), "use Any for any JSON value"),
@@ -26,7 +31,10 @@ _ADVICE: Final[tuple[tuple[tuple[Any, ...], str], ...]] = (
     ((bytearray, memoryview), "use bytes"),
     ((complex,), "use a tuple of two floats"),
     ((re.Pattern, re.Match), "take the pattern as str"),
-    ((collections.defaultdict, collections.OrderedDict, collections.Counter, collections.ChainMap), "use dict[str, ...]"),
+    (
+        (collections.defaultdict, collections.OrderedDict, collections.Counter, collections.ChainMap),
+        "use dict[str, ...]",
+    ),
 )
 
 

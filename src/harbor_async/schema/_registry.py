@@ -1,8 +1,8 @@
 """Types that have a JSON form because somebody said which.
 
-The registry is one ``cattrs.Converter`` and the wire types beside it. It belongs to the process, as codecs do: a type is
-registered once, at import, before a tool that uses it is described. A tool keeps the hooks that it was described with;
-registering again changes only what is described later. Nothing in it belongs to a call.
+The registry is one ``cattrs.Converter`` and the wire types beside it. It belongs to the process, as codecs do: a type
+is registered once, at import, before a tool that uses it is described. A tool keeps the hooks that it was described
+with; registering again changes only what is described later. Nothing in it belongs to a call.
 """
 
 import threading
@@ -36,12 +36,12 @@ class WireForm:
 
 
 def register_type(
-    type: type[T],  # noqa: A002 - the name callers read best; nothing here needs the builtin
+    type: type[T],
     *,
     wire: Any,
     structure: Callable[[Any], T],
     unstructure: Callable[[T], Any],
-    format: str | None = None,  # noqa: A002 - JSON Schema's own word
+    format: str | None = None,
 ) -> None:
     """Give a class a JSON form: ``register_type(Path, wire=str, structure=Path, unstructure=str, format="path")``.
 

@@ -1,7 +1,7 @@
 """The msgspec types that stand in for a plan while a document is decoded.
 
-Each record becomes a closed ``msgspec.Struct`` with fields named ``f0``, ``f1``, …, so that any wire name is legal and no
-class of a user is ever handed to msgspec. Optional fields default to ``UNSET``, so that absence can be seen.
+Each record becomes a closed ``msgspec.Struct`` with fields named ``f0``, ``f1``, …, so that any wire name is legal and
+no class of a user is ever handed to msgspec. Optional fields default to ``UNSET``, so that absence can be seen.
 """
 
 import typing
@@ -26,7 +26,9 @@ class Shadows:
         for key, record in self.records.items():
             # Annotations are read when a decoder is made, so they may be put in once all structs exist.
             self._structs[key].__annotations__ = {
-                f"f{index}": self.wire(field.node) if field.is_required else _any_of([self.wire(field.node), msgspec.UnsetType])
+                f"f{index}": self.wire(field.node)
+                if field.is_required
+                else _any_of([self.wire(field.node), msgspec.UnsetType])
                 for index, field in enumerate(record.fields)
             }
 
@@ -43,12 +45,15 @@ class Shadows:
 
     def _bare(self, node: Node) -> Any:
         if isinstance(node, Array):
+            generic: Any = tuple if node.make is tuple else list
             item = self.wire(node.item)
-            return tuple[item, ...] if node.make is tuple else list[item]
+            return generic[item, ...] if node.make is tuple else generic[item]
         if isinstance(node, Row):
-            return tuple[tuple(self.wire(item) for item in node.items)]
+            row: Any = tuple
+            return row[tuple(self.wire(item) for item in node.items)]
         if isinstance(node, Table):
-            return dict[self.wire(node.key), self.wire(node.value)]
+            table: Any = dict
+            return table[self.wire(node.key), self.wire(node.value)]
         if isinstance(node, Ref):
             return self.struct(node.record)
         if isinstance(node, (Tagged, Union)):

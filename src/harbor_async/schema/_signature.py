@@ -6,14 +6,15 @@ import inspect
 import types
 import typing
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
 from .._context import ToolContext
+from .._json import class_of
 from ..errors import InvalidToolError, UnsupportedTypeError
 from ._docs import Doc, read_doc
-from ._hints import Names, caller_names, closure_of, globals_of, resolve
+from ._hints import Names, caller_names, closure_of, globals_of, resolve, type_name
 from ._plan import NOTHING
 from ._record import RawField, style_of
 from ._walk import Declaration
@@ -115,23 +116,22 @@ def read_signature(fn: Callable[..., Any]) -> Signature:
 
 
 def _core(fn: Any) -> tuple[Any, set[str]]:
-    """Return the function inside partials and instances, and the names that partials have bound by keyword."""
+    """Return the function inside partials, methods and instances, and the names that partials have bound by keyword."""
     hidden: set[str] = set()
     while True:
+        inner: Any
         if isinstance(fn, functools.partial):
             hidden |= set(fn.keywords)
-            fn = fn.func
-        elif isinstance(fn, types.MethodType):
-            fn = fn.__func__
-        elif inspect.isroutine(fn) or isinstance(fn, type) or not hasattr(type(fn), "__call__"):
+            inner = fn.func
+        elif isinstance(fn, (types.MethodType, staticmethod, classmethod)):
+            inner = cast("Any", fn).__func__
+        elif inspect.isroutine(fn):
             return fn, hidden
         else:
-            call = inspect.getattr_static(type(fn), "__call__")
-            if isinstance(call, (staticmethod, classmethod)):
-                call = call.__func__
-            if not inspect.isfunction(call) and not isinstance(call, functools.partial):
+            inner = inspect.getattr_static(class_of(fn), "__call__")
+            if isinstance(inner, types.WrapperDescriptorType):
                 return fn, hidden
-            fn = call
+        fn = inner
 
 
 def _name(fn: Any) -> str | None:
@@ -172,7 +172,8 @@ def _parameter(param: inspect.Parameter, inner: Any, names: Names, doc: Doc) -> 
     where = f"parameter {param.name!r}"
     if param.kind in _VARIADIC:
         stars = _VARIADIC[param.kind]
-        msg = f"parameter '{stars}{param.name}': a JSON object cannot give it; declare each parameter, or take a list or dict"
+        advice = "a JSON object cannot give it; declare each parameter, or take a list or dict"
+        msg = f"parameter '{stars}{param.name}': {advice}"
         raise InvalidToolError(msg)
     if param.annotation is _EMPTY:
         raise UnsupportedTypeError(where, "a parameter without annotation", "annotate it; Any takes any JSON value")
@@ -226,7 +227,7 @@ def _is_whole(param: Parameter, *, is_rest: bool) -> bool:
         "a lone positional-only parameter means the whole argument object, which only a class with fields can be; "
         "drop the '/', or take a class"
     )
-    raise UnsupportedTypeError(f"parameter {param.name!r}", str(getattr(tp, "__name__", tp)), advice)
+    raise UnsupportedTypeError(declaration.where, type_name(tp), advice)
 
 
 def _returns(python: inspect.Signature, inner: Any, names: Names) -> tuple[Any, bool]:

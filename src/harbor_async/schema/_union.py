@@ -10,6 +10,7 @@ from ..errors import UnsupportedTypeError
 from ._constraint import meta_of
 from ._plan import NOTHING, Anything, Custom, Leaf, Node, Ref, Tagged, Union
 
+_NULL: Final = frozenset({"null"})
 _ADVICE: Final = "JSON cannot tell them apart; use one type, or classes with a common Literal field of differing values"
 
 
@@ -44,7 +45,7 @@ def _flatten(members: list[Node]) -> list[Node]:
         flat.extend(_flatten(list(member.members)) if isinstance(member, Union) else [member])
     # One null is enough, and a Literal may have brought it.
     nulls = [part for part in flat if isinstance(part, Leaf) and "null" in part.accepts]
-    spare = [part for part in nulls if part.accepts == {"null"} and part is not nulls[0]]
+    spare = [part for part in nulls if part.accepts == _NULL and part is not nulls[0]]
     if len(nulls) > 1 and not spare:
         spare = nulls[:1]
     return [part for part in flat if part not in spare]

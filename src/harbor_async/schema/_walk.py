@@ -11,12 +11,13 @@ import attrs
 import typing_extensions
 
 from ..errors import SchemaBuildError, UnsupportedTypeError
-from . import _leaf, _registry
 from ._constraint import Marks, apply_marks, read_marks
 from ._hints import Names, class_hints, substitute, type_name, typevar_env
+from ._leaf import enumeration, literal, scalar
 from ._plan import NOTHING, Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Style, Table, Tagged
 from ._record import RawField, class_descriptions, fresh, raw_fields, shown_fields, style_of
 from ._refusal import advice_for
+from ._registry import WireForm, structure_hook, unstructure_hook, wire_form
 from ._union import join, shown_default
 
 _LISTS: Final = (
@@ -52,7 +53,8 @@ class Declaration:
 
     def split(self) -> tuple[Any, Marks]:
         """Return the bare type and what stands beside it."""
-        annotation, metadata = self.annotation, []
+        annotation: Any = self.annotation
+        metadata: list[Any] = []
         while (origin := typing.get_origin(annotation)) in (*_QUALIFIERS, typing.Annotated):
             if origin is typing.Annotated:
                 metadata[:0] = annotation.__metadata__
@@ -73,10 +75,10 @@ class Walker:
 
     names: Names = attrs.field(factory=Names)
     output: bool = False
-    _records: dict[Any, Record] = attrs.field(factory=dict, init=False)
-    _declared: dict[int, list[Declaration]] = attrs.field(factory=dict, init=False)
-    _pending: list[Record] = attrs.field(factory=list, init=False)
-    _aliases: list[Any] = attrs.field(factory=list, init=False)
+    _records: dict[Any, Record] = attrs.field(factory=dict[Any, Record], init=False)
+    _declared: dict[int, list[Declaration]] = attrs.field(factory=dict[int, list[Declaration]], init=False)
+    _pending: list[Record] = attrs.field(factory=list[Record], init=False)
+    _aliases: list[Any] = attrs.field(factory=list[Any], init=False)
 
     def plan(self, tp: Any, where: str) -> Node:
         """Return the finished plan of ``tp``; arguments and errors as ``walk``."""
@@ -111,9 +113,9 @@ class Walker:
             UnsupportedTypeError: Something in it has no JSON form; the message says where and what to write instead.
             SchemaBuildError: Its parts are fine, but do not go together.
         """
-        if (form := _registry.wire_form(tp)) is not None:
+        if (form := wire_form(tp)) is not None:
             return self._custom(tp, form, where)
-        if (leaf := _leaf.scalar(tp)) is not None:
+        if (leaf := scalar(tp)) is not None:
             return leaf
         if tp is Any or tp is typing_extensions.Any:
             return Anything()
@@ -127,7 +129,7 @@ class Walker:
         if isinstance(tp, typing.TypeVar):
             return self._type_variable(tp, where)
         if isinstance(tp, type) and issubclass(tp, enum.Enum):
-            return _leaf.enumeration(tp, where)
+            return enumeration(tp, where)
         if (style := style_of(tp)) is not None:
             return self._record_of(tp, tp, (), style, where)
         if any(tp is bare for bare in (*_LISTS, *_SETS, frozenset, tuple, *_DICTS)):
@@ -141,7 +143,7 @@ class Walker:
         if origin in _UNIONS:
             return self._union(args, where)
         if origin in {typing.Literal, typing_extensions.Literal}:
-            return _leaf.literal(args, where)
+            return literal(args, where)
         if origin in _LISTS:
             return Array(item=self.walk(args[0], where), make=list)
         if origin in _SETS or origin is frozenset:
@@ -164,15 +166,15 @@ class Walker:
         make = tp if tp in {tuple, frozenset} else set if tp in _SETS else list
         return Array(item=Anything(), make=make)
 
-    def _custom(self, tp: Any, form: _registry.WireForm, where: str) -> Node:
+    def _custom(self, tp: Any, form: WireForm, where: str) -> Node:
         inner = self.walk(form.wire, f"{where}, wire type of {type_name(tp)}")
         if form.format is not None:
             inner = attrs.evolve(inner, notes={"format": form.format, **inner.notes})
         return Custom(
             cls=tp,
             inner=inner,
-            structure=_registry.structure_hook(tp),
-            unstructure=_registry.unstructure_hook(tp),
+            structure=structure_hook(tp),
+            unstructure=unstructure_hook(tp),
         )
 
     def _alias(self, alias: Any, args: tuple[Any, ...], where: str) -> Node:
@@ -200,7 +202,7 @@ class Walker:
                 rest.append(arg)
             else:
                 literals.extend(values)
-        members = [_leaf.literal(tuple(literals), where)] if literals else []
+        members = [literal(tuple(literals), where)] if literals else []
         return join([*members, *(self.walk(arg, where) for arg in rest)], self._tagged, where)
 
     def _set(self, item: Any, make: type, where: str) -> Node:
@@ -214,14 +216,16 @@ class Walker:
         if len(args) == 2 and args[1] is Ellipsis:  # noqa: PLR2004 - tuple[T, ...]
             return Array(item=self.walk(args[0], where), make=tuple)
         if any(typing.get_origin(arg) is typing_extensions.Unpack for arg in args):
-            raise UnsupportedTypeError(where, f"tuple[{', '.join(map(type_name, args))}]", "use tuple[T, ...] or a list")
+            raise UnsupportedTypeError(
+                where, f"tuple[{', '.join(map(type_name, args))}]", "use tuple[T, ...] or a list"
+            )
         return Row(items=tuple(self.walk(arg, where) for arg in args))
 
     def _dict(self, args: tuple[Any, ...], where: str) -> Node:
         key = self.walk(args[0], where)
         if isinstance(key, Anything):
             key = _text_leaf()
-        if not isinstance(key, Leaf) or key.accepts != {"string"} or not _is_text(key):
+        if not isinstance(key, Leaf) or key.accepts != frozenset({"string"}) or not _is_text(key):
             name = f"dict[{type_name(args[0])}, {type_name(args[1])}]"
             raise UnsupportedTypeError(where, name, "JSON keys are text; use dict[str, ...] or a list of records")
         return Table(key=key, value=self.walk(args[1], where))
@@ -296,7 +300,7 @@ class Walker:
         tags = [self._tags(ref) for ref in refs]
         for wire in tags[0]:
             values = [found.get(wire) for found in tags]
-            if None not in values and len({type(value) for value in values}) == 1 and len(set(values)) == len(refs):
+            if None not in values and len(set(map(type, values))) == 1 and len(set(values)) == len(refs):
                 return Tagged(tag=wire, members=tuple(self._variant(ref, wire) for ref in refs))
         names = " | ".join(ref.record.title for ref in refs)
         advice = 'give each class a Literal field of the same name and its own value, such as kind: Literal["a"]'
@@ -329,7 +333,7 @@ def check_wires(fields: Iterable[Field], where: str) -> None:
 
 
 def _text_leaf() -> Leaf:
-    leaf = _leaf.scalar(str)
+    leaf = scalar(str)
     assert leaf is not None  # noqa: S101 - str is in the table
     return leaf
 

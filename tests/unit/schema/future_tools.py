@@ -47,7 +47,9 @@ class Pair(NamedTuple):
     high: int = 9
 
 
-async def find(query: Query, where: Where | None, extra: Extra, pair: Pair, ctx: ToolContext, *, tags: set[str] = set()) -> list[Query]:
+async def find(
+    query: Query, where: Where | None, extra: Extra, pair: Pair, ctx: ToolContext, *, tags: set[str] = set()
+) -> list[Query]:
     """Find things.
 
     Args:

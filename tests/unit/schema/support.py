@@ -26,7 +26,9 @@ def function_of(tp: Any, returns: Any = Any) -> FunctionSchema:
     return compile_function(tool)
 
 
-def decode(fn: Callable[..., Any] | FunctionSchema, arguments: Any, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Any:
+def decode(
+    fn: Callable[..., Any] | FunctionSchema, arguments: Any, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
+) -> Any:
     """Return the values that ``fn`` would be called with."""
     schema = fn if isinstance(fn, FunctionSchema) else compile_function(fn)
     return schema.decode(arguments, max_bytes, max_depth)
@@ -55,9 +57,7 @@ def faults(fn: Callable[..., Any] | FunctionSchema, arguments: Any, **limits: in
 
 def faults_as(tp: Any, value_json: str) -> list[tuple[str, str]]:
     """Return pointer, below the parameter, and code of every problem of a JSON text read as ``tp``."""
-    return [
-        (path.removeprefix("/x"), code) for path, code in faults(function_of(tp), f'{{"x": {value_json}}}')
-    ]
+    return [(path.removeprefix("/x"), code) for path, code in faults(function_of(tp), f'{{"x": {value_json}}}')]
 
 
 def encode(tp: Any, value: Any, *, check: bool = True) -> str:

@@ -262,7 +262,7 @@ def test_wire_names_may_not_collide() -> None:
     @attrs.define
     class Twice:
         a: int
-        b: Annotated[int, Name("a")]  # noqa: F821 - evaluated here, from the frame
+        b: Annotated[int, Name("a")]
 
     assert Annotated
     with pytest.raises(SchemaBuildError, match="'a' and 'b' both have the wire name 'a'"):

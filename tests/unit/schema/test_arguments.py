@@ -376,7 +376,9 @@ def test_errors_of_the_users_class_are_problems() -> None:
         n: int = attrs.field(validator=[even, attrs.validators.ge(5)])
         name: str = attrs.field(default="x", converter=lambda text: {"x": "x"}[text])
 
-    found = problems_of(function_of(list[Item]), '{"x": [{"n": 6}, {"n": 12345}, {"n": 2}, {"n": 8, "name": "secret"}]}')
+    found = problems_of(
+        function_of(list[Item]), '{"x": [{"n": 6}, {"n": 12345}, {"n": 2}, {"n": 8, "name": "secret"}]}'
+    )
     assert ["/x/1", "/x/2", "/x/3"] == [problem.path for problem in found]
     assert {"value"} == {problem.code for problem in found}
     assert "must be even, not <value>" == found[0].message

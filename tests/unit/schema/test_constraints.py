@@ -28,7 +28,12 @@ from tests.unit.schema.support import decode_as, encode, faults_as, function_of,
         (Annotated[int, at.Gt(1), at.Lt(3)], {"exclusiveMinimum": 1, "exclusiveMaximum": 3}, ["2"], ["1", "3"]),
         (Annotated[float, at.Interval(ge=0, lt=1)], {"minimum": 0, "exclusiveMaximum": 1}, ["0", "0.5"], ["1", "-0.1"]),
         (Annotated[int, at.MultipleOf(3)], {"multipleOf": 3}, ["0", "-3"], ["1"]),
-        (Annotated[str, Meta(min_length=1, max_length=2)], {"minLength": 1, "maxLength": 2}, ['"é"', '"😀😀"'], ['""', '"abc"']),
+        (
+            Annotated[str, Meta(min_length=1, max_length=2)],
+            {"minLength": 1, "maxLength": 2},
+            ['"é"', '"😀😀"'],
+            ['""', '"abc"'],
+        ),
         (Annotated[str, at.Len(2, 2)], {"minLength": 2, "maxLength": 2}, ['"ab"'], ['"a"']),
         (Annotated[str, Meta(pattern="^a+$")], {"pattern": "^a+$"}, ['"aa"'], ['"b"', '"a\\n"']),
         (Annotated[list[int], at.MinLen(1)], {"minItems": 1}, ["[1]"], ["[]"]),
@@ -154,7 +159,9 @@ def test_docstring_styles(doc: str) -> None:
     schema = compile_function(search)
     assert "Search.\n\nFinds things." == schema.description
     properties = schema.args_schema["properties"]
-    assert ["What to look for,", "in words."] == [line.strip() for line in properties["text"]["description"].split("\n")]
+    assert ["What to look for,", "in words."] == [
+        line.strip() for line in properties["text"]["description"].split("\n")
+    ]
     assert "How many." == properties["limit"]["description"]
 
 
@@ -235,9 +242,23 @@ def test_the_docstring_library_is_imported_late() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["^a+$", r"^\d{2,3}$", r"[\w.-]+@\w+", r"(?:a|b)*?c", r"(?=a)a", r"(?<!x)y", r"^[^\s\]]+$", r"\u00e9\x41", "é|😀", r"a\/b", "."],
+    [
+        "^a+$",
+        r"^\d{2,3}$",
+        r"[\w.-]+@\w+",
+        r"(?:a|b)*?c",
+        r"(?=a)a",
+        r"(?<!x)y",
+        r"^[^\s\]]+$",
+        r"\u00e9\x41",
+        "é|😀",
+        r"a\/b",
+        ".",
+    ],
 )
-@pytest.mark.parametrize("text", ["a", "aa\n", "12", "١٢", "a@b", "é", "😀", "abc", "y", "xy", "\x1f", "\u00a0", "a/b", "\n", "\u2028", "_"])
+@pytest.mark.parametrize(
+    "text", ["a", "aa\n", "12", "١٢", "a@b", "é", "😀", "abc", "y", "xy", "\x1f", "\u00a0", "a/b", "\n", "\u2028", "_"]
+)
 def test_patterns_mean_the_same(pattern: str, text: str) -> None:
     r"""A pattern that is taken means in Python what it means in ECMA-262: \d and \w are ASCII, $ is the very end."""
     import re
@@ -288,7 +309,9 @@ def test_registered_types() -> None:
 
     with pytest.raises(UnsupportedTypeError, match="register_type"):
         derive_schema(Url)
-    register_type(Url, wire=Annotated[str, Meta(min_length=3)], structure=Url, unstructure=lambda url: url.text, format="uri")
+    register_type(
+        Url, wire=Annotated[str, Meta(min_length=3)], structure=Url, unstructure=lambda url: url.text, format="uri"
+    )
     assert {"type": "string", "minLength": 3, "format": "uri"} == derive_schema(Url)
     assert "a:b" == decode_as(Url, '"a:b"').text
     assert [("", "value")] == faults_as(Url, '"a"')
@@ -300,7 +323,9 @@ def test_registered_types() -> None:
 
 def test_registered_types_inside_others() -> None:
     """A registered type may stand in classes, containers and unions, and travel as an object."""
-    register_type(Version, wire=dict[str, int], structure=lambda d: Version(d["major"]), unstructure=lambda v: {"major": v.major})
+    register_type(
+        Version, wire=dict[str, int], structure=lambda d: Version(d["major"]), unstructure=lambda v: {"major": v.major}
+    )
 
     @attrs.define
     class Release:

@@ -312,7 +312,9 @@ def test_scalar_defaults_are_shown() -> None:
 
     def show(a: int = 1, b: str = "x", c: bool = False, d: float | None = None, e: float = float("nan")) -> None: ...
 
-    shown = {name: schema.get("default", "-") for name, schema in compile_function(show).args_schema["properties"].items()}
+    shown = {
+        name: schema.get("default", "-") for name, schema in compile_function(show).args_schema["properties"].items()
+    }
     assert {"a": 1, "b": "x", "c": False, "d": None, "e": "-"} == shown
 
 

@@ -111,7 +111,7 @@ POINT = {
         (Literal["b", "a"], {"type": "string", "enum": ["b", "a"]}),
         (Literal["b", 1, None], {"type": ["string", "integer", "null"], "enum": ["b", 1, None]}),
         (Literal[True], {"type": "boolean", "enum": [True]}),
-        (Literal["a"] | Literal["b"], {"type": "string", "enum": ["a", "b"]}),
+        (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
         (Color, {"type": "string", "enum": ["r", "g"]}),
         (Level, {"type": "integer", "enum": [1, 3]}),
         (list[int], {"type": "array", "items": INTEGER}),
@@ -401,7 +401,9 @@ def test_refusals(tp: Any, word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tp", [tp for tp, word in REFUSED if word != "await it"], ids=[str(tp) for tp, word in REFUSED if word != "await it"]
+    "tp",
+    [tp for tp, word in REFUSED if word != "await it"],
+    ids=[str(tp) for tp, word in REFUSED if word != "await it"],
 )
 def test_refusals_of_results(tp: Any) -> None:
     """The same types are refused as results, which are named so."""
