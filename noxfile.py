@@ -11,7 +11,7 @@ import nox
 nox.needs_version = ">=2025.5"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = False
-nox.options.sessions = ["layers", "lint", "types", "wheel", "docs", "bench", "changelog"]
+nox.options.sessions = ["layers", "lint", "types", "wheel", "docs", "bench", "bfcl", "changelog"]
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 PYTHONS = ["3.11", "3.12", "3.13"]
@@ -71,6 +71,19 @@ def bench(session: nox.Session) -> None:
     """Measure the shell against the hand-written floor, shortly."""
     session.install("--editable", ".", *group("test"))
     session.run("python", "-m", "bench.smoke", *session.posargs)
+
+
+@nox.session
+def bfcl(session: nox.Session) -> None:
+    """Replay recorded calls of the 128 functions of a public benchmark; skipped where the recording is not at hand."""
+    named = os.environ.get("HARBOR_BFCL_DATA")
+    folder = Path(named or HERE.parent / "shared" / "data")
+    if not (folder / "bfcl_base.jsonl").is_file():
+        give_up = session.error if named else session.skip
+        give_up(f"no bfcl_base.jsonl in {folder}; HARBOR_BFCL_DATA names the folder that holds it")
+    session.install(".", *group("test"))
+    session.install("--no-deps", "bfcl-eval==2026.3.23", "mpmath==1.3.0")  # its dependencies are 6 GB of model clients
+    session.run("python", "-m", "pytest", "tests/e2e/bfcl", *session.posargs)
 
 
 @nox.session
