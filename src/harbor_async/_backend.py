@@ -5,9 +5,10 @@ a ``Runtime`` keeps one while it is entered.
 """
 
 import asyncio
+import math
 import sys
-from collections.abc import Callable, Coroutine
-from typing import Any, Protocol, cast
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -19,6 +20,11 @@ class Child(Protocol):
     scope: anyio.CancelScope | None
 
 
+C = TypeVar("C", bound=Child)
+Run: TypeAlias = Callable[[C], Awaitable[Any]]
+Done: TypeAlias = Callable[[C, Any], None]
+
+
 class Backend:
     """The running event loop, as the shell sees it.
 
@@ -28,14 +34,31 @@ class Backend:
         time: The loop's clock, in seconds.
         canceled: What a cancellation is raised as.
         effective_deadline: ``anyio.current_effective_deadline`` without the look-up of the backend, half its cost.
-        arms_late: Whether a scope can show a deadline for which no timer is set yet; see ``show_deadline``.
+        steps_first: Whether ``enter_scope`` can put a scope below those that a function has entered since ``enter``.
+            It needs attributes that anyio and trio keep to themselves; without them every scope is entered at once.
     """
 
     scope: type[anyio.CancelScope]
     time: Callable[[], float]
     canceled: type[BaseException]
     effective_deadline: Callable[[], float]
-    arms_late: bool
+    steps_first: bool
+
+    def enter(self) -> tuple[Any, int, float]:
+        """Look at what surrounds the running task.
+
+        Returns:
+            The scope that is innermost now, for ``enter_scope``; how many native cancellations are pending; and the
+            effective deadline.
+        """
+        raise NotImplementedError
+
+    def enter_scope(self, place: Any, deadline: float) -> anyio.CancelScope:
+        """Enter a scope in the ``place`` that ``enter`` gave: below all scopes that were entered since.
+
+        Its ``__exit__`` must follow when those have been left.
+        """
+        raise NotImplementedError
 
     def cancelling(self) -> int:
         """Return how many native cancellations of the running task are pending."""
@@ -61,10 +84,6 @@ class Backend:
         while True:  # after a blocked loop asyncio can need more than one checkpoint to deliver
             await checkpoint()
 
-    def show_deadline(self, scope: anyio.CancelScope, deadline: float) -> None:
-        """Let an entered ``scope`` tell ``deadline`` to those who ask; ``scope.deadline = …`` then sets the timer."""
-        raise NotImplementedError  # only where arms_late says so
-
     def crew(self) -> "Crew":
         """Make a crew for the running task."""
         return Crew(self)
@@ -77,21 +96,59 @@ class _AsyncioBackend(Backend):
 
     def __init__(self) -> None:
         probe = anyio.CancelScope()
+        native = sys.modules[type(probe).__module__]
         self.scope = type(probe)
-        self.time = asyncio.get_running_loop().time
-        native = getattr(sys.modules[self.scope.__module__], "backend_class", None)
-        self.effective_deadline = getattr(native, "current_effective_deadline", anyio.current_effective_deadline)
-        # Entering a scope with a timer takes 5.3 µs, without one 2.7 µs. _deadline is anyio's own attribute, so an
-        # anyio that has it no more gets its timer at once.
-        self.arms_late = hasattr(probe, "_deadline")
+        self._loop = asyncio.get_running_loop()
+        self.time = self._loop.time
+        self.effective_deadline = getattr(
+            getattr(native, "backend_class", None), "current_effective_deadline", anyio.current_effective_deadline
+        )
+        self._states = getattr(native, "_task_states", None)
+        self.steps_first = self._states is not None and all(
+            hasattr(probe, name) for name in ("_parent_scope", "_child_scopes", "_tasks", "_reparent")
+        )
+
+    def enter(self) -> tuple[Any, int, float]:
+        task = asyncio.current_task(self._loop)
+        if task is None:
+            return None, 0, math.inf
+        if self._states is None:
+            return None, task.cancelling(), self.effective_deadline()
+        state = self._states.get(task)
+        if state is None or state.cancel_scope is None:
+            return None, task.cancelling(), math.inf
+        return state.cancel_scope, task.cancelling(), self.effective_deadline()
+
+    def enter_scope(self, place: Any, deadline: float) -> anyio.CancelScope:
+        scope: Any = self.scope(deadline=deadline)
+        scope.__enter__()
+        above = scope._parent_scope if self.steps_first else place  # noqa: SLF001 - anyio has no public word for it
+        if above is not place:
+            self._sink(scope, above, place)
+        return cast("anyio.CancelScope", scope)
+
+    def _sink(self, scope: Any, top: Any, place: Any) -> None:
+        """Move ``scope``, just entered above ``top``, to directly above ``place``."""
+        task = asyncio.current_task(self._loop)
+        assert self._states is not None  # noqa: S101 - steps_first
+        self._states[task].cancel_scope = top
+        top._child_scopes.discard(scope)  # noqa: SLF001 - here and below: as above
+        scope._tasks.discard(task)  # noqa: SLF001
+        top._tasks.add(task)  # noqa: SLF001
+        scope._parent_scope = place  # noqa: SLF001
+        if place is not None:
+            place._child_scopes.add(scope)  # noqa: SLF001
+        lowest = top
+        while lowest._parent_scope is not place:  # noqa: SLF001
+            lowest = lowest._parent_scope  # noqa: SLF001
+        lowest._reparent(scope)  # noqa: SLF001
 
     def cancelling(self) -> int:
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._loop)
         return 0 if task is None else task.cancelling()
 
     def is_canceled(self, pending: int) -> bool:
-        task = asyncio.current_task()
-        return (task is not None and task.cancelling() > pending) or self.effective_deadline() <= self.time()
+        return self.cancelling() > pending or self.effective_deadline() <= self.time()
 
     async def leave(self, pending: int, error: BaseException | None) -> None:
         # The scope first: anyio delivers through task.cancel(), so both counts rise, and a scope ends only a
@@ -99,9 +156,6 @@ class _AsyncioBackend(Backend):
         if self.effective_deadline() <= self.time():
             await super().leave(pending, error)
         raise error if isinstance(error, asyncio.CancelledError) else asyncio.CancelledError
-
-    def show_deadline(self, scope: anyio.CancelScope, deadline: float) -> None:
-        scope._deadline = deadline  # type: ignore[attr-defined]  # noqa: SLF001 - see __init__
 
     def crew(self) -> "Crew":
         return _TaskCrew(self)
@@ -117,7 +171,28 @@ class _TrioBackend(Backend):
         self.time = trio.current_time
         self.canceled = trio.Cancelled
         self.effective_deadline = trio.current_effective_deadline
-        self.arms_late = False  # the timer is a tenth of what a scope costs on trio
+        self._task: Callable[[], Any] = trio.lowlevel.current_task
+        task = self._task()
+        status = getattr(task, "_cancel_status", None)
+        self.steps_first = hasattr(status, "parent") and hasattr(task, "_activate_cancel_status")
+
+    def enter(self) -> tuple[Any, int, float]:
+        return getattr(self._task(), "_cancel_status", None), 0, self.effective_deadline()
+
+    def enter_scope(self, place: Any, deadline: float) -> anyio.CancelScope:
+        task = self._task()
+        top = task._cancel_status if self.steps_first else place  # noqa: SLF001 - trio has no public word for it
+        scope = self.scope(deadline=deadline)
+        scope.__enter__()
+        if top is not place:
+            status = task._cancel_status  # noqa: SLF001 - here and below: as above
+            task._activate_cancel_status(top)  # noqa: SLF001
+            lowest = top
+            while lowest.parent is not place:
+                lowest = lowest.parent
+            status.parent = place
+            lowest.parent = status
+        return scope
 
 
 def current() -> Backend:
@@ -177,9 +252,12 @@ class Crew:
         if error is None and self._backend.is_canceled(self._pending):
             await self._backend.leave(self._pending, cut)
 
-    def spawn(self, run: Callable[[Any], Coroutine[Any, Any, None]], child: Child) -> None:
-        """Start ``run(child)`` as a task."""
-        self._group.start_soon(run, child)
+    def spawn(self, run: Run[C], done: Done[C], child: C) -> None:
+        """Start ``run(child)`` as a task; ``done(child, ended)`` is called with what it gave."""
+        self._group.start_soon(self._run, run, done, child)
+
+    async def _run(self, run: Run[C], done: Done[C], child: C) -> None:
+        done(child, await run(child))
 
     def cancel(self) -> None:
         """Tell every child to stop, and those that start later."""
@@ -206,9 +284,9 @@ class _TaskCrew(Crew):
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._pending = backend.cancelling()
+        self.deadline = backend.effective_deadline()
         self._interrupt = None
         self.is_canceled = False
-        self.deadline = backend.effective_deadline()
         self._loop = asyncio.get_running_loop()
         self._children: dict[Child, asyncio.Task[None]] = {}
         self._idle: asyncio.Future[None] | None = None
@@ -231,14 +309,14 @@ class _TaskCrew(Crew):
                     cut = exc
         await self._end(error, cut)
 
-    def spawn(self, run: Callable[[Any], Coroutine[Any, Any, None]], child: Child) -> None:
-        task = self._loop.create_task(self._run(run, child))
+    def spawn(self, run: Run[C], done: Done[C], child: C) -> None:
+        task = self._loop.create_task(self._run(run, done, child))
         if not task.done():  # an eager task may have ended already
             self._children[child] = task
 
-    async def _run(self, run: Callable[[Any], Coroutine[Any, Any, None]], child: Child) -> None:
+    async def _run(self, run: Run[C], done: Done[C], child: C) -> None:
         try:
-            await run(child)
+            done(child, await run(child))
         finally:
             self._children.pop(child, None)
             if not self._children and self._idle is not None and not self._idle.done():

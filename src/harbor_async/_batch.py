@@ -19,7 +19,7 @@ from ._shell import guard
 from .errors import HarborError
 
 Begin = Callable[..., "Call | ToolResult"]
-"""Makes a ``ToolCall`` a ``Call`` in flight, or answers it at once; see ``Runtime``."""
+"""Makes the parts of a ``ToolCall`` a ``Call`` in flight, or answers it at once; see ``Runtime``."""
 Run = Callable[[Call], Awaitable[Any]]
 """Runs such a ``Call``; the answers are those of the shell's ``run``."""
 
@@ -31,18 +31,17 @@ async def answer_all(
     calls = [check_call(call) for call in calls]
     results: list[ToolResult | None] = [None] * len(calls)
 
-    async def answer(call: Call) -> None:
-        ended = await run(call)
+    def answer(call: Call, ended: Any) -> None:
         if ended is not GONE:
             results[call.index] = finish(call, ended)
 
     async with backend.crew() as crew:
         for index, tool_call in enumerate(calls):
-            begun = begin(tool_call, crew=crew, deadline=deadline, index=index)
+            begun = begin(tool_call.id, tool_call.name, tool_call.arguments, deadline, crew, index)
             if isinstance(begun, ToolResult):
                 results[index] = begun
             else:
-                crew.spawn(answer, begun)
+                crew.spawn(run, answer, begun)
     # A crew that is left without raising has not been canceled, and then every child has answered.
     return [result for result in results if result is not None]
 
@@ -64,6 +63,7 @@ class _Source:
 
     name = "the source of the calls"
     policy = ToolPolicy(timeout=None, attempts=1)
+    timeout = None
     is_effect = False
     is_idempotent = False
 
@@ -123,9 +123,8 @@ class Stream:
         # An async source may wait for ever, so that the deadline must end it; any other has its calls ready, and
         # each of them gets an answer.
         deadline = self._deadline if isinstance(self._calls, AsyncIterable) else math.inf
-        now = self._backend.time()
-        source = Call(self._backend, _Source(), "", None, self._limits, _no_chance, now, deadline, 0, crew)
-        crew.spawn(self._pull, source)
+        source = Call(self._backend, _Source(), "", None, self._limits, _no_chance, deadline, crew)
+        crew.spawn(self._pull, self._end_pull, source)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
@@ -165,8 +164,10 @@ class Stream:
         self._room.set()
         return self._ended.popleft()
 
-    async def _pull(self, source: Call) -> None:
-        ended = await guard(source, self._pull_all)
+    def _pull(self, source: Call) -> Awaitable[Any]:
+        return guard(source, self._pull_all)
+
+    def _end_pull(self, _: Call, ended: Any) -> None:
         if type(ended) is Trouble and ended.stop_reason != "deadline":
             self._error = HarborError(ended.failure.message)
         self._is_exhausted = True
@@ -208,15 +209,15 @@ class Stream:
 
     def _take(self, tool_call: ToolCall) -> None:
         assert self._crew is not None  # noqa: S101 - entered
-        begun = self._begin(check_call(tool_call), crew=self._crew, deadline=self._deadline, is_bounded=False)
+        call = check_call(tool_call)
+        begun = self._begin(call.id, call.name, call.arguments, self._deadline, self._crew, is_bounded=False)
         self._in_hand += 1
         if isinstance(begun, ToolResult):
             self._put(begun)
         else:
-            self._crew.spawn(self._answer, begun)
+            self._crew.spawn(self._run, self._answer, begun)
 
-    async def _answer(self, call: Call) -> None:
-        ended = await self._run(call)
+    def _answer(self, call: Call, ended: Any) -> None:
         if ended is GONE:
             self._news.set()  # for the interrupt that may have been the cause
         else:

@@ -132,7 +132,7 @@ def classify(error: BaseException, classifier: object = None) -> Verdict:
         if chosen is not None and chosen != verdict.error_class:
             kind = ErrorClass(chosen)
             category = verdict.category
-            if not isinstance(error, ToolError):
+            if kind is not ErrorClass.PERMANENT and not isinstance(error, ToolError):
                 category = _CLASS_CATEGORY.get(kind, ErrorCategory.UNKNOWN)
             return attrs.evolve(verdict, error_class=kind, category=category)
     return verdict

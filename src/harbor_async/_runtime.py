@@ -120,7 +120,7 @@ class Runtime:
             InvalidToolError: ``timeout`` is no finite number of seconds ≥ 0.
             HarborError: The runtime is not open.
         """
-        begun = self._begin(ToolCall(id, name, arguments), deadline=self._deadline(timeout))
+        begun = self._begin(id, name, arguments, self._deadline(timeout))
         if type(begun) is ToolResult:
             return begun
         if self._limiter is None:
@@ -180,18 +180,24 @@ class Runtime:
         return backend.time() + timeout
 
     def _begin(
-        self, tool_call: ToolCall, *, deadline: float, crew: Crew | None = None, index: int = 0, is_bounded: bool = True
+        self,
+        id: str,  # noqa: A002 - the field's name in ToolCall
+        name: str,
+        arguments: Arguments,
+        deadline: float,
+        crew: Crew | None = None,
+        index: int = 0,
+        *,
+        is_bounded: bool = True,
     ) -> Call | ToolResult:
         """Resolve, decode and admit a call; one that fails in that is answered at once."""
         try:
-            tool = self.catalog.resolve(tool_call.name)
+            tool = self.catalog.resolve(name)
         except ToolNotFoundError as exc:
             trouble = refusal(exc, "invalid")
             without_traceback(exc)
-            return ToolResult(
-                tool_call.id, tool_call.name, Outcome.FAILED, error=trouble.failure, stop_reason=trouble.stop_reason
-            )
-        call = self._make_call(tool, tool_call.id, tool_call.arguments, deadline, crew, index)
+            return ToolResult(id, name, Outcome.FAILED, error=trouble.failure, stop_reason=trouble.stop_reason)
+        call = self._make_call(tool, id, arguments, deadline, crew, index)
         refused = decode(call)
         if refused is None and self._limiter is not None:
             trouble = admit(call, self._limiter, is_bounded=is_bounded)
@@ -208,15 +214,9 @@ class Runtime:
         index: int,
     ) -> Call:
         backend = self._open()
-        pending = 0
-        if crew is None:
-            pending = backend.cancelling()
-        elif crew.deadline < deadline:
+        if crew is not None and crew.deadline < deadline:
             deadline = crew.deadline
-        now = backend.time()
-        return Call(
-            backend, tool, id, arguments, self.limits, self._random, now, deadline, pending, crew, index
-        )
+        return Call(backend, tool, id, arguments, self.limits, self._random, deadline, crew, index)
 
     def _run(self, call: Call) -> Awaitable[Any]:
         return run(call) if self._limiter is None else run_in_turn(call, self._limiter)

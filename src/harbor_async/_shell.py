@@ -5,7 +5,7 @@ decodes its own arguments.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractContextManager, suppress
 from contextvars import Context, copy_context
 from types import CoroutineType, coroutine
@@ -18,10 +18,15 @@ from ._backend import find_interrupt
 from ._backoff import plan_retry
 from ._call import GONE, Call, Gone, Trouble, attempt_timed_out, canceled, is_uncertain, raised, timed_out
 from ._classify import single_leaf
+from ._policy import ToolPolicy
 
 
 async def run(call: Call) -> Any:
     """Run the call's function under its policy.
+
+    The function is stepped by hand as far as its first wait, and enters its scope there. What ends before has let
+    nobody else run, so that only the clock can have ended it, and a scope with its timer would be as dear as all the
+    rest.
 
     Returns:
         The function's value; a ``Trouble`` when there is none; ``GONE`` in a child task whose crew was canceled.
@@ -29,39 +34,100 @@ async def run(call: Call) -> Any:
     Raises:
         BaseException: The caller's own cancellation or an interrupt, when the call is no child task.
     """
-    now = call.backend.time()
-    if call.crew is not None:
-        start = call.function.start  # a child task has its context to itself: the first attempt needs no copy
-    elif call.backend.effective_deadline() <= now:
-        await call.backend.leave(call.pending, None)
-    else:
-        start = _start_isolated
-    if call.is_canceled:
-        return canceled(call, None, in_attempt=False)
-    if now >= call.deadline:
-        return timed_out(call, None, in_attempt=False)
-    call.context = copy_context()
-    ended = await guard(call, start, _begin_attempt(call, now), in_attempt=True)
-    if type(ended) is not Trouble or ended.stop_reason is not None:
-        return ended
-    wait = _plan(call, ended)
-    return ended if wait is None else await _retry(call, ended, wait)
+    backend, function, crew = call.backend, call.function, call.crew
+    original = copy_context()
+    # A child task has its context to itself, so that its first attempt needs no copy.
+    context = original if crew is not None else original.copy()
+    retries: _Retries | None = None
+    while True:
+        if crew is not None and crew.is_canceled:
+            return GONE  # canceled before this task had a scope in which the crew could find it
+        if call.is_canceled:
+            return canceled(call, None, in_attempt=False)
+        place, pending, outer = backend.enter()
+        now = backend.time()
+        if outer <= now:
+            if crew is not None:
+                return GONE
+            await backend.leave(pending, None)
+        if now >= call.deadline:
+            return timed_out(call, None, in_attempt=False)
+        limit = math.inf if function.timeout is None else now + function.timeout
+        deadline = call.attempt_deadline = call.deadline if call.deadline < limit else limit
+        call.attempts += 1
+        error: BaseException | None = None
+        steps: Any = None
+        scope: anyio.CancelScope | None = None
+        if not backend.steps_first:
+            scope = call.scope = backend.enter_scope(place, deadline)
+        try:
+            try:
+                steps = context.run(function.start, call)
+                if type(steps) is not CoroutineType:
+                    steps = _as_coroutine(steps)
+                step = context.run(steps.send, None)
+                if scope is None:
+                    scope = call.scope = backend.enter_scope(place, deadline)
+                value = await _go_on(context, steps, step)
+            except StopIteration as stop:  # the first step's: the function has ended without a wait
+                value, error = stop.value, stop if steps is None else None
+                if error is None and deadline > backend.time() < outer and not call.is_canceled:
+                    return value
+            except BaseException as exc:  # noqa: BLE001 - the one place; what is not ours to end leaves again below
+                value, error = None, exc
+            finally:
+                call.scope = None
+                if scope is not None:
+                    scope.__exit__(None, None, None)
+            ended = _settle(call, error, limit, pending, in_attempt=True)
+            if ended is None:
+                return value
+            if ended is _OUTSIDE:
+                await backend.leave(pending, error)
+        finally:
+            del error  # or the traceback of a kept error holds this frame, and the frame the error
+        if type(ended) is not Trouble or ended.stop_reason is not None:
+            return ended
+        wait = _plan(call, ended)
+        if wait is None:
+            return ended
+        if retries is None:
+            retries = _Retries(function.policy)
+        cut = await retries.wait(call, ended, wait)
+        if cut is not None:
+            return cut
+        context = original.copy()
 
 
 _OUTSIDE: Final = Gone()
 """The answer of ``_settle`` when the caller has canceled a call that runs in the caller's own task."""
 
 
-async def guard(
-    call: Call, start: Callable[[Call], Awaitable[Any]], limit: float = math.inf, *, in_attempt: bool = False
-) -> Any:
-    """Await ``start(call)`` in a scope of the call's own, and say how it ended.
+@coroutine
+def _go_on(context: Context, steps: Coroutine[Any, Any, Any], step: Any) -> Generator[Any, Any, Any]:
+    """Run ``steps``, which wait for ``step``, to their end in ``context``."""
+    run_in = context.run
+    try:
+        while True:
+            try:
+                sent = yield step
+            except GeneratorExit:
+                run_in(steps.close)
+                raise
+            except BaseException as exc:  # noqa: BLE001 - handed on to the function, as await does
+                step = run_in(steps.throw, exc)
+            else:
+                step = run_in(steps.send, sent)
+    except StopIteration as stop:
+        return stop.value
 
-    Args:
-        call: The call; its deadline and every way to cancel it reach what is awaited.
-        start: What to await.
-        limit: When this part ends, on the loop's clock.
-        in_attempt: Whether the function is what is awaited.
+
+async def _as_coroutine(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+async def guard(call: Call, start: Callable[[Call], Awaitable[Any]]) -> Any:
+    """Await ``start(call)``, a wait of ours, in a scope of the call's own, and say how it ended.
 
     Returns:
         The value, a ``Trouble`` or ``GONE``.
@@ -69,33 +135,37 @@ async def guard(
     Raises:
         BaseException: As ``run``.
     """
-    crew = call.crew
-    if crew is not None and crew.is_canceled:
-        return GONE  # canceled before this task had a scope in which the crew could find it
+    if call.crew is not None and call.crew.is_canceled:
+        return GONE  # as above
+    backend = call.backend
     error: BaseException | None = None
     value: Any = None
-    deadline = call.deadline if call.deadline < limit else limit
-    is_late = call.backend.arms_late and start is _start_isolated
-    scope = call.scope = call.backend.scope() if is_late else call.backend.scope(deadline=deadline)
+    pending = backend.cancelling()
+    scope = call.scope = backend.scope(deadline=call.deadline)
     try:
         with scope:
-            if is_late:
-                call.backend.show_deadline(scope, deadline)
             try:
                 value = await start(call)
-            except BaseException as exc:  # noqa: BLE001 - the one place; what is not ours to end leaves again below
+            except BaseException as exc:  # noqa: BLE001 - as above
                 error = exc
         call.scope = None
-        settled = _settle(call, error, limit, in_attempt=in_attempt)
+        settled = _settle(call, error, math.inf, pending, in_attempt=False)
         if settled is _OUTSIDE:
-            await call.backend.leave(call.pending, error)
+            await backend.leave(pending, error)
         return value if settled is None else settled
     finally:
-        del error, value  # or the traceback of a kept error holds this frame, and the frame the error
+        del error, value  # as above
 
 
-def _settle(call: Call, error: BaseException | None, limit: float, *, in_attempt: bool) -> Any:
+def _settle(call: Call, error: BaseException | None, limit: float, pending: int, *, in_attempt: bool) -> Any:
     """Say who ended it, asked after its scope has closed and in the one order that fits every row of the table.
+
+    Args:
+        call: The call.
+        error: What came out of it.
+        limit: When the attempt's timeout passes.
+        pending: Native cancellations that were pending when it began.
+        in_attempt: Whether it was the function, and not a wait of ours.
 
     Returns:
         None for the value, ``_OUTSIDE`` for the caller, else as ``guard``.
@@ -110,9 +180,9 @@ def _settle(call: Call, error: BaseException | None, limit: float, *, in_attempt
         if isinstance(error, GeneratorExit):  # nothing may be awaited after it
             return raised(call, error)
     if crew is None:
-        if call.backend.is_canceled(call.pending):
+        if call.backend.is_canceled(pending):
             return _OUTSIDE
-    elif crew.is_canceled or call.backend.is_canceled(0):
+    elif crew.is_canceled or call.backend.is_canceled(pending):
         return GONE
     now = call.backend.time()
     if call.is_canceled or now >= call.deadline or now >= limit:
@@ -131,50 +201,46 @@ def _settle(call: Call, error: BaseException | None, limit: float, *, in_attempt
     return raised(call, error)
 
 
-def _begin_attempt(call: Call, now: float) -> float:
-    """Count an attempt that begins now, and return when it ends."""
-    call.attempts += 1
-    timeout = call.function.policy.timeout
-    limit = math.inf if timeout is None else now + timeout
-    call.attempt_deadline = call.deadline if call.deadline < limit else limit
-    return limit
+class _Retries:
+    """The waits between the attempts of one call. stamina counts, waits and tells the host's instrumentation."""
 
+    def __init__(self, policy: ToolPolicy) -> None:
+        self._pause = 0.0
+        self._error: BaseException | None = None
+        self._turns: AsyncIterator[stamina.Attempt] | None = None
+        self._turn: AbstractContextManager[None] = suppress(Exception)
+        self._context = stamina.retry_context(on=lambda _: self._pause, attempts=policy.attempts, timeout=None)
 
-async def _retry(call: Call, trouble: Trouble, pause: float) -> Any:
-    """Go on after a first failure. stamina counts, waits and tells the host's instrumentation."""
-    turns = stamina.retry_context(on=lambda _: pause, attempts=call.function.policy.attempts, timeout=None).__aiter__()
-    turn: AbstractContextManager[None] = await anext(turns)
-
-    async def wait(_: Call) -> AbstractContextManager[None] | None:
-        nonlocal turns
-        if turns is not None:
-            try:
-                return await anext(turns)
-            except Exception as exc:  # noqa: BLE001 - told apart below
-                if exc is trouble.error:  # stamina has counted to its end
-                    return None
-                turns = None  # an instrumentation hook of the host broke, and must not change the answer
-        await anyio.sleep(pause)
-        return suppress(Exception)
-
-    while True:
-        with turn:
+    async def wait(self, call: Call, trouble: Trouble, pause: float) -> Any:
+        """Wait ``pause`` seconds after ``trouble``; None when the next attempt may begin, else how the call ends."""
+        self._pause = pause
+        self._error = trouble.error
+        if self._turns is None:
+            self._turns = aiter(self._context)
+            self._turn = await anext(self._turns)
+        with self._turn:
+            assert trouble.error is not None  # noqa: S101 - without one no retry is planned
             raise trouble.error
-        ended = await guard(call, wait)
-        if ended is None:
+        ended = await guard(call, self._next)
+        if ended is False:
             trouble.stop_reason = "attempts"
             return trouble
-        if type(ended) is Trouble or ended is GONE:
-            return ended
-        turn = ended
-        ended = await guard(call, _start_isolated, _begin_attempt(call, call.backend.time()), in_attempt=True)
-        if type(ended) is not Trouble or ended.stop_reason is not None:
-            return ended
-        trouble = ended
-        planned = _plan(call, trouble)
-        if planned is None:
-            return trouble
-        pause = planned
+        return None if ended is True else ended
+
+    async def _next(self, _: Call) -> bool:
+        """Wait for the next turn; False when stamina has counted to its end."""
+        if self._turns is not None:
+            try:
+                self._turn = await anext(self._turns)
+            except Exception as exc:  # noqa: BLE001 - told apart below
+                if exc is self._error:
+                    return False
+                self._turns = None  # an instrumentation hook of the host broke, which must not change the answer
+            else:
+                return True
+        self._turn = suppress(Exception)
+        await anyio.sleep(self._pause)
+        return True
 
 
 def _plan(call: Call, trouble: Trouble) -> float | None:
@@ -192,36 +258,3 @@ def _plan(call: Call, trouble: Trouble) -> float | None:
         trouble.stop_reason = plan
         return None
     return plan
-
-
-def _start_isolated(call: Call) -> Awaitable[Any]:
-    assert call.context is not None  # noqa: S101 - run() has set it
-    return _isolated(call.context.copy(), call)
-
-
-@coroutine
-def _isolated(context: Context, call: Call) -> Generator[Any, Any, Any]:
-    """Run the function step by step in ``context``: what it sets there, neither caller nor next attempt sees."""
-    run_in = context.run
-    started = run_in(call.function.start, call)
-    steps = started if type(started) is CoroutineType else _as_coroutine(started)
-    try:
-        step = run_in(steps.send, None)
-        if call.backend.arms_late and call.scope is not None:
-            call.scope.deadline = call.scope.deadline  # sets the timer, which a function that never waits has not paid
-        while True:
-            try:
-                sent = yield step
-            except GeneratorExit:
-                run_in(steps.close)
-                raise
-            except BaseException as exc:  # noqa: BLE001 - handed on to the function, as await does
-                step = run_in(steps.throw, exc)
-            else:
-                step = run_in(steps.send, sent)
-    except StopIteration as stop:
-        return stop.value
-
-
-async def _as_coroutine(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable

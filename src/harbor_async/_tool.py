@@ -124,10 +124,9 @@ class Tool:
 
     def matches_mime(self, mime: str) -> bool:
         """Say whether ``mime`` is one of ``handles_mime``, or fits one that ends in ``/*``; letter case counts."""
-        return any(
-            own == mime or (own.endswith("/*") and mime.startswith(own[:-1]) and len(mime) > len(own) - 1)
-            for own in self.handles_mime
-        )
+        kind, _, rest = mime.partition("/")
+        patterns = {mime, f"{kind}/*"} if kind and rest else {mime}
+        return bool(mime) and not patterns.isdisjoint(self.handles_mime)
 
 
 class ToolOptions(TypedDict, total=False):
@@ -156,35 +155,37 @@ class ToolDescriptor(Generic[P, R]):
 
     Stateless: one descriptor serves any number of calls, event loops, threads and backends at once. Calling it is
     calling the bare function.
+
+    Attributes:
+        tool: What a model sees.
+        function: The bare function.
+        schema: What the function takes and gives, compiled.
+        name: The tool's name.
+        policy: The tool's policy.
+        timeout: The policy's timeout of an attempt.
+        is_effect: Whether the tool declares an effect.
+        is_idempotent: Whether its effect may be repeated.
     """
 
     tool: Tool
     function: Callable[P, Awaitable[R]]
     schema: FunctionSchema = attrs.field(repr=False)
+    # The shell reads these at each call.
+    name: str = attrs.field(init=False, repr=False, default=attrs.Factory(lambda self: self.tool.name, True))
+    policy: ToolPolicy = attrs.field(init=False, repr=False, default=attrs.Factory(lambda self: self.tool.policy, True))
+    timeout: float | None = attrs.field(
+        init=False, repr=False, default=attrs.Factory(lambda self: self.tool.policy.timeout, True)
+    )
+    is_effect: bool = attrs.field(
+        init=False, repr=False, default=attrs.Factory(lambda self: self.tool.declares_effect, True)
+    )
+    is_idempotent: bool = attrs.field(
+        init=False, repr=False, default=attrs.Factory(lambda self: self.tool.is_idempotent, True)
+    )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
         """Call the bare function: no timeout, no retry, no check."""
         return self.function(*args, **kwargs)
-
-    @property
-    def name(self) -> str:
-        """The tool's name."""
-        return self.tool.name
-
-    @property
-    def policy(self) -> ToolPolicy:
-        """The tool's policy."""
-        return self.tool.policy
-
-    @property
-    def is_effect(self) -> bool:
-        """Whether the tool declares an effect."""
-        return self.tool.declares_effect
-
-    @property
-    def is_idempotent(self) -> bool:
-        """Whether its effect may be repeated."""
-        return self.tool.is_idempotent
 
     def decode(self, arguments: Arguments, limits: Limits = _DEFAULT_LIMITS) -> Bound:
         """Validate an argument object and build what the function takes.
@@ -200,7 +201,7 @@ class ToolDescriptor(Generic[P, R]):
         Raises:
             InvalidOutputError: It does not fit the schema, or is no JSON.
         """
-        return self.schema.encode(value, self.tool.policy.check_output)
+        return self.schema.encode(value, self.policy.check_output)
 
     def start(self, call: Call) -> Awaitable[R]:
         """Call the function for one attempt of ``call``, with arguments that no attempt has touched."""
@@ -231,9 +232,8 @@ class ToolDescriptor(Generic[P, R]):
         check_seconds("timeout", timeout)
         random = Random().random  # noqa: S311 - jitter, no secret
         backend = _backend.current()
-        now = backend.time()
-        deadline = math.inf if timeout is None else now + timeout
-        call = Call(backend, self, "", arguments, _DEFAULT_LIMITS, random, now, deadline, backend.cancelling())
+        deadline = math.inf if timeout is None else backend.time() + timeout
+        call = Call(backend, self, "", arguments, _DEFAULT_LIMITS, random, deadline)
         return decode(call) or finish(call, await run(call))
 
 
