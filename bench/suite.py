@@ -1,0 +1,56 @@
+"""The benchmarks, each in a process of its own: ``python -m bench.suite NAME`` measures one and prints its rows.
+
+A process of its own, since an interpreter that has run on asyncio has specialised our code to it, and runs it otherwise
+on trio afterwards; and since a second try is then a new try.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import anyio
+import attrs
+
+from .calls import parallel, sequence
+from .codec import decode, encode
+from .pair import FULL, QUICK, Effort, Row
+from .start import import_package, register
+
+Benchmark = Callable[[Effort, str], Awaitable[list[Row]]]
+
+BENCHMARKS: Final[dict[str, tuple[Benchmark, str]]] = {
+    "sequence-asyncio": (sequence, "asyncio"),
+    "sequence-trio": (sequence, "trio"),
+    "parallel-asyncio": (parallel, "asyncio"),
+    "parallel-trio": (parallel, "trio"),
+    "decode": (decode, "asyncio"),
+    "encode": (encode, "asyncio"),
+    "register": (register, "asyncio"),
+    "import": (import_package, "asyncio"),
+}
+_QUICK: Final = "--quick"
+
+
+def run(name: str, *, quick: bool = False) -> list[Row]:
+    """Measure one benchmark in a process of its own.
+
+    Raises:
+        subprocess.CalledProcessError: It broke; its own error has been printed.
+    """
+    command = [sys.executable, "-m", "bench.suite", name, *([_QUICK] if quick else [])]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1])
+    return [Row(**row) for row in json.loads(done.stdout)]
+
+
+def main(name: str, *options: str) -> None:
+    """Measure one benchmark in this process."""
+    benchmark, backend = BENCHMARKS[name]
+    rows = anyio.run(benchmark, QUICK if _QUICK in options else FULL, backend, backend=backend)
+    print(json.dumps([attrs.asdict(row) for row in rows]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
