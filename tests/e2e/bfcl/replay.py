@@ -2,10 +2,11 @@
 
 import decimal
 import json
+import sys
 from collections.abc import Iterable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import attrs
@@ -13,6 +14,15 @@ import mpmath
 
 import harbor_async as ha
 from tests.e2e.bfcl.apis import api_class, instances
+
+CORRECTED: Final = (
+    {}
+    if sys.version_info < (3, 12)
+    # The recording was made with Python 3.11. Since 3.12 sum() carries the rounding errors of floats along, and so the
+    # deviation of 100, 95, 85, 90, 88 and 92 comes out as what it is, sqrt(212) / 3.
+    else {'{"result": 4.85340659285368}': '{"result": 4.853406592853679}'}
+)
+"""Recorded results that this Python computes more exactly."""
 
 
 @attrs.frozen
@@ -23,7 +33,7 @@ class Answer:
         session: The session's name.
         tool: The tool's name.
         args: Its arguments.
-        recorded: The result's text in the recording.
+        recorded: The result's text in the recording, see ``CORRECTED``.
         result: What the runtime answers to the call as a model's.
         text: What the function gave, as text, taken at once: a later call of the session may change the value.
             Where the arguments were refused, it is what a program's call gives, which is not held to the schema.
@@ -64,7 +74,8 @@ async def _replay_session(runtime: ha.Runtime, session: dict[str, Any], answers:
             text = as_text(await runtime.call(runtime.catalog.resolve(name), **args))
         else:
             text = as_text(result.value)
-        answers.append(Answer(session["session"], name, args, call["result"], result, text))
+        recorded = CORRECTED.get(call["result"], call["result"])
+        answers.append(Answer(session["session"], name, args, recorded, result, text))
 
 
 def _instance(api: str, config: dict[str, Any]) -> Any:
