@@ -7,7 +7,7 @@ import attrs
 import msgspec
 
 from .. import _json
-from .._json import DocumentError, count_colons, encode, is_deeper
+from .._json import DocumentError, encode, holds_keys, is_deeper
 from ..errors import InvalidArgumentsError, Problem
 from ._codegen import Builder, Counter, Module
 from ._construct import Constructor, describe
@@ -48,21 +48,28 @@ class Decoder:
         Raises:
             InvalidArgumentsError: They do not fit; it holds every problem.
         """
-        # No text has more bytes than four for each of its characters; no plan of this depth lets more levels through.
-        # Equal counts of colons and of keys leave no room for a key that came twice. All else is the slow path's.
-        if self.depth <= max_depth:
-            try:
-                if arguments.__class__ is bytes:
-                    if len(arguments) <= max_bytes:
-                        shadow = self.wire(arguments)
-                        if self.keys(shadow) == arguments.count(b":"):
-                            return self.build(shadow)
-                elif arguments.__class__ is str and len(arguments) * 4 <= max_bytes:
+        # No plan of this depth lets more levels through, nor can fewer brackets nest deeper. No text has more bytes
+        # than four for each character. As many keys as colons leave no room for a key that came twice.
+        try:
+            if arguments.__class__ is bytes:
+                if len(arguments) <= max_bytes and (
+                    self.depth <= max_depth or arguments.count(b"{") + arguments.count(b"[") <= max_depth
+                ):
                     shadow = self.wire(arguments)
-                    if self.keys(shadow) == arguments.count(":"):
+                    keys = self.keys(shadow)
+                    if keys == arguments.count(b":") or holds_keys(arguments, keys):
                         return self.build(shadow)
-            except Exception:  # noqa: BLE001, S110 - the careful path meets it again, and names it
-                pass
+            elif (
+                arguments.__class__ is str
+                and len(arguments) * 4 <= max_bytes
+                and (self.depth <= max_depth or arguments.count("{") + arguments.count("[") <= max_depth)
+            ):
+                shadow = self.wire(arguments)
+                keys = self.keys(shadow)
+                if keys == arguments.count(":") or holds_keys(arguments.encode(), keys):
+                    return self.build(shadow)
+        except Exception:  # noqa: BLE001, S110 - the careful path meets it again, and names it
+            pass
         return self._careful(arguments, max_bytes, max_depth)
 
     def _careful(self, arguments: Any, max_bytes: int, max_depth: int) -> Any:
@@ -76,8 +83,7 @@ class Decoder:
             refusal: Exception
             try:
                 shadow = self.wire(data)
-                keys = self.keys(shadow)
-                if keys == data.count(b":") or keys == count_colons(data):
+                if holds_keys(data, self.keys(shadow)):
                     return self.build(shadow)
                 refusal = ValueError("a key is given more than once")
             except Exception as exc:  # noqa: BLE001 - told apart by looking at the document, not at the exception
@@ -100,7 +106,7 @@ class Decoder:
                 refusal = exc
         if isinstance(refusal, msgspec.MsgspecError):
             # The two paths read a document differently: still one clear answer.
-            raise InvalidArgumentsError([Problem("", "value", str(refusal))]) from refusal
+            raise InvalidArgumentsError([Problem("", "value", "the document does not fit its schema")]) from refusal
         constructor = Constructor()
         constructor.make(self.root, plain, "")
         problems = constructor.problems or describe(refusal, "", plain)

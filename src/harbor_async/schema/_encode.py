@@ -68,7 +68,7 @@ class Encoder:
         try:
             self.wire(data)
         except (msgspec.MsgspecError, RecursionError) as exc:
-            raise InvalidOutputError([Problem("", "value", str(exc))]) from exc
+            raise InvalidOutputError([Problem("", "value", "the result does not fit its schema")]) from exc
         return data
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from .._context import ToolContext
+from ..errors import UnsupportedTypeError
 from ._codegen import Module
 from ._decode import Decoder, compile_decoder
 from ._emit import emit
@@ -128,11 +129,7 @@ def compile_function(fn: Callable[..., Any], *, name: str | None = None) -> Func
     record = Record(title=title, style="arguments", cls=None, fields=fields)
     check_wires(fields, title)
     walker.finish()
-    root = Ref(record=record)
-    if signature.is_whole:
-        node = fields[0].node
-        assert isinstance(node, Ref)  # noqa: S101 - read_signature found a structured class
-        root = node
+    root = _whole(signature, fields) or Ref(record=record)
     encoder, out_schema = _result(signature)
     return FunctionSchema(
         name=name or signature.name,
@@ -146,6 +143,24 @@ def compile_function(fn: Callable[..., Any], *, name: str | None = None) -> Func
         binder=_binder(signature, fields),
         caller=_caller(fn, signature.parameters),
     )
+
+
+def _whole(signature: Signature, fields: tuple[Field, ...]) -> Ref | None:
+    """Return the class that a lone positional-only parameter declares as the whole argument object, if it does.
+
+    Raises:
+        UnsupportedTypeError: Its type has no fields, and its name would be a key that no caller can pass by name.
+    """
+    if len(fields) != 1 or not fields[0].is_positional:
+        return None
+    node = fields[0].node
+    if isinstance(node, Ref):
+        return node
+    if signature.is_rest:
+        return None
+    advice = "alone before '/' stands the class of the whole argument object; drop the '/', or take a class with fields"
+    where = f"parameter {fields[0].name!r}"
+    raise UnsupportedTypeError(where, "a positional-only parameter of this type", advice)
 
 
 def _field(walker: Walker, param: Parameter) -> Field:

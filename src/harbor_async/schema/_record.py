@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import enum
+import inspect
 import typing
 from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
@@ -11,6 +12,7 @@ import attrs
 import typing_extensions
 
 from .._json import class_of
+from ..errors import SchemaBuildError
 from ._docs import read_doc
 from ._hints import own
 from ._plan import NOTHING, Style
@@ -56,8 +58,13 @@ def shown_fields(cls: Any, style: Style, *, output: bool) -> frozenset[str]:
         return frozenset({*cls.__required_keys__, *cls.__optional_keys__})
     if style == "namedtuple":
         return frozenset(cls._fields)
-    fields = attrs.fields(cls) if style == "attrs" else dataclasses.fields(cls)
-    return frozenset(field.name for field in fields if field.init or (output and not field.name.startswith("_")))
+    shown = (field for field in fields_of(cls, style) if field.init or (output and not field.name.startswith("_")))
+    return frozenset(field.name for field in shown)
+
+
+def fields_of(cls: Any, style: Style) -> tuple[Any, ...]:
+    """Return the field records of an attrs class or a dataclass."""
+    return attrs.fields(cls) if style == "attrs" else dataclasses.fields(cls)
 
 
 def raw_fields(cls: Any, style: Style, hints: dict[str, Any]) -> Iterator[RawField]:
@@ -139,6 +146,27 @@ def _namedtuple(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
             is_required=default is NOTHING,
             default=default,
         )
+
+
+def check_init(cls: Any, style: Style, where: str) -> None:
+    """Refuse a class whose ``__init__`` cannot be called with its fields.
+
+    Raises:
+        SchemaBuildError: It asks for an argument that is no field, or does not take a field: every call would fail.
+    """
+    if style not in {"attrs", "dataclass"}:
+        return
+    names = {field.alias if style == "attrs" else field.name for field in fields_of(cls, style) if field.init}
+    try:
+        params = inspect.signature(cls).parameters.values()
+    except (TypeError, ValueError):
+        return
+    takes_any = any(param.kind is param.VAR_KEYWORD for param in params)
+    needed = {p.name for p in params if p.default is p.empty and p.kind not in {p.VAR_KEYWORD, p.VAR_POSITIONAL}}
+    strange = sorted(needed - names) or sorted(set() if takes_any else names - {param.name for param in params})
+    if strange:
+        msg = f"{where}: fields and __init__ disagree about {', '.join(map(repr, strange))}; make them the same"
+        raise SchemaBuildError(msg)
 
 
 def class_descriptions(cls: Any) -> dict[str, str]:

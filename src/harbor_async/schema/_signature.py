@@ -5,7 +5,7 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
 
 import attrs
@@ -14,9 +14,9 @@ from .._context import ToolContext
 from .._json import class_of
 from ..errors import InvalidToolError, UnsupportedTypeError
 from ._docs import Doc, read_doc
-from ._hints import Names, caller_names, closure_of, globals_of, resolve, type_name
+from ._hints import Names, caller_names, closure_of, globals_of, resolve
 from ._plan import NOTHING
-from ._record import RawField, style_of
+from ._record import RawField
 from ._walk import Declaration
 
 _AWAITABLES: Final = (collections.abc.Awaitable, collections.abc.Coroutine)
@@ -56,7 +56,7 @@ class Signature:
         parameters: What can be given, in order; what a partial has bound is left out.
         returns: The resolved return type, an awaitable's result in place of the awaitable; NOTHING without annotation.
         is_coroutine: Whether a call surely gives an awaitable, or that cannot be known.
-        is_whole: Whether the one parameter stands for the whole argument object.
+        is_rest: Whether a partial has bound other parameters by keyword.
         names: Where forward references are looked up.
         python: The signature that a program's call is bound to.
     """
@@ -66,7 +66,7 @@ class Signature:
     parameters: tuple[Parameter, ...]
     returns: Any
     is_coroutine: bool
-    is_whole: bool
+    is_rest: bool
     names: Names
     python: inspect.Signature
 
@@ -88,49 +88,49 @@ def read_signature(fn: Callable[..., Any]) -> Signature:
     if isinstance(fn, type):
         msg = f"expected a function; got the class {fn.__name__}; describe one of its methods, or an instance"
         raise InvalidToolError(msg)
-    core, hidden = _core(fn)
     name = _name(fn)
-    _refuse_generators(core, name)
     try:
         python = inspect.signature(fn)
     except (TypeError, ValueError) as exc:
         msg = f"{name or 'the function'} has no signature that Python can read; wrap it in a function that has one"
         raise InvalidToolError(msg) from exc
-    inner = inspect.unwrap(core)
+    layers = tuple(_layers(fn))  # after inspect.signature, which refuses wrappers that go in circles
+    _refuse_generators(layers, name)
+    inner = layers[-1]
     names = caller_names(getattr(inner, "__qualname__", ""), closure_of(inner))
-    doc = read_doc(_docstring(fn, core))
-    visible = [param for param in python.parameters.values() if param.name not in hidden]
-    parameters = tuple(_parameter(param, inner, names, doc) for param in visible)
+    doc = read_doc(_docstring(layers))
+    bound = frozenset(key for layer in layers if isinstance(layer, functools.partial) for key in layer.keywords)
+    visible = [param for param in python.parameters.values() if param.name not in bound]
     returns, awaits = _returns(python, inner, names)
-    given = [param for param in parameters if not param.is_context]
     return Signature(
         name=name,
         doc=doc,
-        parameters=parameters,
+        parameters=tuple(_parameter(param, inner, names, doc) for param in visible),
         returns=returns,
-        is_coroutine=awaits or _is_coroutine(fn, core),
-        is_whole=len(given) == 1 and given[0].is_positional and _is_whole(given[0], is_rest=bool(hidden)),
+        is_coroutine=awaits or _is_coroutine(layers),
+        is_rest=bool(bound),
         names=names,
         python=python,
     )
 
 
-def _core(fn: Any) -> tuple[Any, set[str]]:
-    """Return the function inside partials, methods and instances, and the names that partials have bound by keyword."""
-    hidden: set[str] = set()
+def _layers(fn: Any) -> Iterator[Any]:
+    """Yield ``fn`` and what it wraps, down to the function that does the work."""
     while True:
+        yield fn
         inner: Any
         if isinstance(fn, functools.partial):
-            hidden |= set(fn.keywords)
             inner = fn.func
         elif isinstance(fn, (types.MethodType, staticmethod, classmethod)):
             inner = cast("Any", fn).__func__
+        elif "__wrapped__" in getattr(fn, "__dict__", ()):
+            inner = fn.__wrapped__
         elif inspect.isroutine(fn):
-            return fn, hidden
+            return
         else:
             inner = inspect.getattr_static(class_of(fn), "__call__")
             if isinstance(inner, types.WrapperDescriptorType):
-                return fn, hidden
+                return
         fn = inner
 
 
@@ -145,27 +145,28 @@ def _name(fn: Any) -> str | None:
     return None if name == "<lambda>" else str(name)
 
 
-def _docstring(fn: Any, core: Any) -> str | None:
-    if isinstance(fn, functools.partial):
-        return _docstring(fn.func, core)
-    own = core.__doc__ if inspect.isroutine(core) else None
-    if own is None and not inspect.isroutine(fn):
-        own = type(fn).__doc__
-    return own if isinstance(own, str) else None
+def _docstring(layers: tuple[Any, ...]) -> str | None:
+    """Return the docstring of the outermost function, else that of the class of an instance."""
+    for layer in layers:
+        if inspect.isroutine(layer) and layer.__doc__:
+            return str(layer.__doc__)
+    for layer in layers:
+        if not inspect.isroutine(layer) and not isinstance(layer, functools.partial):
+            own = class_of(layer).__doc__
+            return own if isinstance(own, str) else None
+    return None
 
 
-def _refuse_generators(core: Any, name: str | None) -> None:
-    for each in (core, inspect.unwrap(core)):
-        if inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each):
-            kind = "an async generator" if inspect.isasyncgenfunction(each) else "a generator"
+def _refuse_generators(layers: tuple[Any, ...], name: str | None) -> None:
+    for layer in layers:
+        if inspect.isgeneratorfunction(layer) or inspect.isasyncgenfunction(layer):
+            kind = "an async generator" if inspect.isasyncgenfunction(layer) else "a generator"
             msg = f"{name or 'the function'} is {kind}; return a list instead, or report progress while it runs"
             raise InvalidToolError(msg)
 
 
-def _is_coroutine(fn: Any, core: Any) -> bool:
-    if getattr(core, "__name__", "") == "<lambda>":
-        return True
-    return any(map(inspect.iscoroutinefunction, (fn, core, inspect.unwrap(core))))
+def _is_coroutine(layers: tuple[Any, ...]) -> bool:
+    return getattr(layers[-1], "__name__", "") == "<lambda>" or any(map(inspect.iscoroutinefunction, layers))
 
 
 def _parameter(param: inspect.Parameter, inner: Any, names: Names, doc: Doc) -> Parameter:
@@ -204,30 +205,6 @@ def _is_context(tp: Any) -> bool:
     bare = _bare(tp)
     options = typing.get_args(bare) if typing.get_origin(bare) in (typing.Union, types.UnionType) else (bare,)
     return ToolContext in options and all(option in (ToolContext, type(None)) for option in options)
-
-
-def _is_whole(param: Parameter, *, is_rest: bool) -> bool:
-    """Return whether a lone positional-only parameter stands for the whole argument object.
-
-    Args:
-        param: The parameter.
-        is_rest: Whether it is what a partial has left over: then a type without fields is an ordinary key.
-
-    Raises:
-        UnsupportedTypeError: It does not: its name would be a key that no caller can pass.
-    """
-    declaration = param.declaration
-    assert declaration is not None  # noqa: S101 - the context was left out before
-    tp, _ = declaration.split()
-    if style_of(typing.get_origin(tp) or tp) is not None:
-        return True
-    if is_rest:
-        return False
-    advice = (
-        "a lone positional-only parameter means the whole argument object, which only a class with fields can be; "
-        "drop the '/', or take a class"
-    )
-    raise UnsupportedTypeError(declaration.where, type_name(tp), advice)
 
 
 def _returns(python: inspect.Signature, inner: Any, names: Names) -> tuple[Any, bool]:

@@ -15,7 +15,7 @@ from ._constraint import Marks, apply_marks, read_marks
 from ._hints import Names, class_hints, substitute, type_name, typevar_env
 from ._leaf import enumeration, literal, scalar
 from ._plan import NOTHING, Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Style, Table, Tagged
-from ._record import RawField, class_descriptions, fresh, raw_fields, shown_fields, style_of
+from ._record import RawField, check_init, class_descriptions, fresh, raw_fields, shown_fields, style_of
 from ._refusal import advice_for
 from ._registry import WireForm, structure_hook, unstructure_hook, wire_form
 from ._union import join, shown_default
@@ -235,6 +235,8 @@ class Walker:
             return Ref(record=known)
         title = cls.__name__ if not args else f"{cls.__name__}[{', '.join(map(type_name, args))}]"
         record = Record(title=title, style=style, cls=cls)
+        if not self.output:
+            check_init(cls, style, f"{where}, class {cls.__name__}")
         hints = class_hints(cls, shown_fields(cls, style, output=self.output), self.names, where)
         env = typevar_env(cls, args)
         described = class_descriptions(cls)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, Re
 import attrs
 import pytest
 
-from harbor_async.errors import UnsupportedTypeError
+from harbor_async.errors import SchemaBuildError, UnsupportedTypeError
 from harbor_async.schema import Name, derive_schema
 from harbor_async.schema._function import compile_function
 from tests.unit.schema.support import decode_as, faults_as
@@ -425,3 +425,54 @@ def test_refusals_name_the_field() -> None:
         compile_function(tool)
     assert "parameter 'h', field Holder.inner" == caught.value.where
     assert "Plain" == caught.value.type_name
+
+
+def test_classes_that_cannot_be_made_are_refused() -> None:
+    """A class whose __init__ asks for more than its fields, or takes fewer, is refused when it is registered."""
+
+    @dataclasses.dataclass
+    class Seeded:
+        n: int
+        seed: dataclasses.InitVar[int]
+
+    @attrs.define
+    class Own:
+        n: int
+
+        def __init__(self, other: int) -> None:
+            self.__attrs_init__(other)
+
+    for cls in (Seeded, Own):
+        with pytest.raises(SchemaBuildError, match=f"{cls.__name__}.*__init__"):
+            derive_schema(cls)
+
+
+def test_a_hand_written_init_is_called() -> None:
+    """A class with an __init__ of its own gets its fields by keyword, and its own defaults apply."""
+
+    @attrs.define
+    class Own:
+        n: int
+        label: str = "field"
+
+        def __init__(self, n: int, label: str = "init") -> None:
+            self.__attrs_init__(n + 1, label)
+
+    assert Own(1) == decode_as(Own, '{"n": 1}')
+    assert (2, "init") == (decode_as(Own, '{"n": 1}').n, decode_as(Own, '{"n": 1}').label)
+
+
+def test_defaults_of_classes_apply() -> None:
+    """Factories run for each object, also those that take the object itself."""
+
+    @attrs.define
+    class Made:
+        n: int
+        tags: list[str] = attrs.field(factory=list)
+        double: int = attrs.field(default=attrs.Factory(lambda self: self.n * 2, takes_self=True))
+        after: str = attrs.field(default="x", converter=str.upper, kw_only=True)
+
+    first, second = decode_as(list[Made], '[{"n": 1}, {"n": 2, "double": 0, "after": "y"}]')
+    assert (Made(1), Made(2, double=0, after="y")) == (first, second)
+    assert (2, 0, "X", "Y") == (first.double, second.double, first.after, second.after)
+    assert first.tags is not second.tags
