@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import Context
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, TypeVarTuple, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, TypeVarTuple, cast
 
 import anyio
 
@@ -63,8 +63,8 @@ class _Selector(selectors.DefaultSelector):
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop whose clock starts at 0 and moves only when every task waits, to the next timer."""
 
-    # Of asyncio.BaseEventLoop, the same from 3.11 to 3.14. The exact time of the next timer is nowhere else:
-    # select() is told a difference, and now + difference can miss the timer by a rounding.
+    # Of asyncio.BaseEventLoop, the same from 3.11 to 3.14. What select() is told, the time to the next timer cut to
+    # a day, cannot tell an endless sleep from a long one.
     _scheduled: list[asyncio.TimerHandle]
     _clock_resolution: float
 
@@ -162,11 +162,10 @@ class VirtualClock:
     """A trio clock that starts at 0 and moves only when every task waits, to the next deadline.
 
     It is a ``trio.abc.Clock`` and a ``trio.abc.Instrument`` by shape, so that this module loads without trio.
-    ``trio.testing.MockClock`` adds differences of floats, so that its times can miss a deadline by a rounding, and
-    spins for ever in a deadlock.
+    ``trio.testing.MockClock`` takes a deadlock for a wait: it spins for ever.
 
     Attributes:
-        deadlock: What was found when nothing could go on any more. The main task has been canceled for it.
+        deadlock: What the main task was given when nothing could go on any more.
     """
 
     def __init__(self, *, grace: float = 0.0, patience: float = 5.0) -> None:
@@ -223,7 +222,7 @@ class VirtualClock:
         return 0
 
     def _end_deadlock(self) -> None:
-        """Cancel the main task, through all shields, so that everything is unwound."""
+        """Raise the error in the main task, where it waits, so that all tasks are unwound."""
         import trio  # noqa: PLC0415 - as above
 
         root = trio.lowlevel.current_root_task()
@@ -231,10 +230,18 @@ class VirtualClock:
         nursery = root.child_nurseries[-1]  # the main task's; those before it are trio's own
         if self.deadlock is None:
             self.deadlock = DeadlockError((task.name, task.coro) for task in _tasks(nursery))
-        nursery.cancel_scope.cancel(reason="deadlock: nothing can wake the tasks that wait")
-        _lift_shields(cast("Any", nursery.cancel_scope)._cancel_status)  # noqa: SLF001 - only there are inner scopes listed
-        if not _trio_internals().GLOBAL_RUN_CONTEXT.runner.runq:  # a wait that cannot be canceled, as for a thread
+        ready = _trio_internals().GLOBAL_RUN_CONTEXT.runner.runq
+        main: Any = next(iter(nursery.child_tasks))
+        if main._abort_func is not None:  # noqa: SLF001 - canceling its scope would raise Cancelled, and end pytest's runner
+            main._attempt_abort(partial(_raise, self.deadlock))  # noqa: SLF001 - as above
+        if not ready:  # it waits for children, which are canceled now, but shielded
+            _lift_shields(cast("Any", nursery.cancel_scope)._cancel_status)  # noqa: SLF001 - inner scopes are listed only there
+        if not ready:  # a wait that cannot be canceled, as for a thread
             raise self.deadlock
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
 
 
 def _lift_shields(status: Any) -> None:

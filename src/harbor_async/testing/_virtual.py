@@ -57,7 +57,7 @@ def virtual_backend(
             uses worker threads, sockets or processes: more than any of them takes to answer.
         patience: Real seconds to wait for other threads when no timer is set and no file descriptor watched, before
             a ``DeadlockError``; without other threads it is raised at once. A signal that is to wake a task is not
-            reckoned with. On trio under the pytest plugin the error shows as the reason of a ``trio.Cancelled``.
+            reckoned with.
 
     Returns:
         The name and the options of ``anyio.run``. Make one for each run.
@@ -125,7 +125,7 @@ def run_with(
         try:
             return anyio.run(func, *args, backend=name, backend_options=options)
         finally:
-            # trio cannot raise it in the main task, which was canceled instead; what came of that says less.
+            # On trio it was raised in the main task, which may have wrapped it in a group, or swallowed it.
             if isinstance(clock, _backend.VirtualClock) and clock.deadlock is not None:
                 raise clock.deadlock
 

@@ -69,6 +69,24 @@ def test_every_wait_of_every_task_is_cut(way, at):
 
 @way
 @at
+def test_a_cut_moves_no_time(way, at):
+    """A sleep is cut before its timer (run 1 by turns), at the timer and at the wake-up, each at its own time."""
+    times = []
+
+    async def scenario():
+        try:
+            await anyio.sleep(1000.0)
+        finally:
+            times.append(anyio.current_time())
+
+    cancel_sweep(scenario, at=at, **way)
+    # By turns: the idle turn at 0, the woken one at 1000. By steps: asyncio has one for the timer, trio has not.
+    zeros, rest = (2, 2) if at == "turn" else (1, 3) if way["backend"] == "asyncio" else (1, 2)
+    assert [0.0] * zeros + [1000.0] * rest == times
+
+
+@way
+@at
 def test_a_slot_that_one_cut_loses_is_found(way, at):
     """A slot that is lost only by a cancellation between two given lines is found, and a note tells the cut."""
 
