@@ -66,7 +66,7 @@ def run_app(argv: Sequence[str] | None = None) -> int:
         code = _complain(str(exc))
     except _CommandLineError as exc:
         message: str = getattr(exc, "format_message", exc.__str__)()
-        code = _complain(message or "see harbor-async --help")
+        code = _complain(message) if message else 2  # no command: typer has shown the help
     except (KeyboardInterrupt, typer.Abort):
         code = SIGINT_CODE
     except BrokenPipeError:  # who read our output has gone; Python must not stumble over it again at its exit

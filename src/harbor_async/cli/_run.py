@@ -98,6 +98,8 @@ async def run_job(job: Job, watch: Watch) -> Ending:
             group.cancel_scope.cancel()
     ending.elapsed = anyio.current_time() - started
     ending.is_read = crew.source.is_ended
+    if crew.error is not None:
+        raise crew.error
     return ending
 
 
@@ -114,21 +116,20 @@ class _Crew:
         self._workers = 0
         self._idle = 0
         self._in_hand: dict[ReadCall, float] = {}
-        self._error: UsageError | None = None
+        self.error: UsageError | None = None
 
     async def run(self) -> None:
         async with self._group:
             self._spawn()
         now = anyio.current_time()
         for item, since in self._in_hand.items():
-            self._record(item, self._cancel(item.call, now - since))
+            is_effect = item.call.name in self._job.catalog and self._job.catalog.resolve(item.call.name).is_effect
+            self._record(item, _cancel(item.call, now - since, is_ambiguous=is_effect), is_cut=True)
         for item in self.source.take_rest():
-            self._record(item, _refuse(item) or self._cancel(item.call, None))
-        if self._error is None:
+            self._record(item, _refuse(item) or _cancel(item.call))
+        if self.error is None:
             with self._writing():
                 await self._writer.flush()
-        if self._error is not None:
-            raise self._error
 
     def stop(self, code: int, cause: str) -> None:
         if not self._ending.cause:
@@ -168,18 +169,9 @@ class _Crew:
             del self._in_hand[item]
         return result
 
-    def _record(self, item: ReadCall, result: ToolResult) -> None:
+    def _record(self, item: ReadCall, result: ToolResult, *, is_cut: bool = False) -> None:
         self._ending.tally.add(result)
-        self._writer.add(encode_record(result, item.line))
-
-    def _cancel(self, call: ToolCall, elapsed: float | None) -> ToolResult:
-        """Answer a call that the end of the run has cut off; one that had not begun has no ``elapsed``."""
-        is_begun = elapsed is not None and call.name in self._job.catalog
-        is_effect = is_begun and self._job.catalog.resolve(call.name).is_effect
-        failure = Failure(ErrorCategory.CANCELED, _CANCELED, ambiguous=is_effect)
-        return ToolResult(
-            call.id, call.name, Outcome.FAILED, error=failure, elapsed=elapsed or 0.0, stop_reason="canceled"
-        )
+        self._writer.add(encode_record(result, item.line, is_cut=is_cut))
 
     @contextmanager
     def _writing(self) -> Generator[None]:
@@ -189,9 +181,9 @@ class _Crew:
             self._fail(f"cannot write the results: {reason(exc)}", exc)
 
     def _fail(self, message: str, cause: OSError) -> None:
-        if self._error is None:
-            self._error = UsageError(message)
-            self._error.__cause__ = cause
+        if self.error is None:
+            self.error = UsageError(message)
+            self.error.__cause__ = cause
         self._group.cancel_scope.cancel()
 
 
@@ -201,6 +193,12 @@ def _refuse(item: ReadCall) -> ToolResult | None:
         return None
     failure = Failure(ErrorCategory.VALIDATION, item.problem.message, problems=(item.problem,))
     return ToolResult(item.call.id, item.call.name, Outcome.FAILED, error=failure, stop_reason="invalid")
+
+
+def _cancel(call: ToolCall, elapsed: float = 0.0, *, is_ambiguous: bool = False) -> ToolResult:
+    """Answer a call that the end of the run has cut off."""
+    failure = Failure(ErrorCategory.CANCELED, _CANCELED, ambiguous=is_ambiguous)
+    return ToolResult(call.id, call.name, Outcome.FAILED, error=failure, elapsed=elapsed, stop_reason="canceled")
 
 
 async def invoke(runtime: Runtime, call: ToolCall, timeout: float | None, stop: Stop) -> ToolResult | None:
@@ -230,14 +228,20 @@ async def _redraw(redraw: Callable[[], None]) -> None:
         await anyio.sleep(0.1)
 
 
-def encode_record(result: ToolResult, line: int | None = None) -> bytes:
-    """Return a result as one line of JSON: id, name, line, the envelope, attempts, elapsed and stop_reason."""
+def encode_record(result: ToolResult, line: int | None = None, *, is_cut: bool = False) -> bytes:
+    """Return a result as one line of JSON: id, name, line, the envelope, attempts, elapsed and stop_reason.
+
+    Args:
+        result: The result.
+        line: The line of its call; None: left out.
+        is_cut: Whether it was cut off while it ran: then nobody counted its attempts, and they are null.
+    """
     record: dict[str, Any] = {"id": result.call_id, "name": result.tool}
     if line is not None:
         record["line"] = line
     record |= result.to_wire()
     record |= {
-        "attempts": result.attempts,
+        "attempts": None if is_cut else result.attempts,
         "elapsed": round(result.elapsed, 6) if math.isfinite(result.elapsed) else None,
         "stop_reason": result.stop_reason,
     }
