@@ -20,7 +20,7 @@ from harbor_async.testing import virtual_backend
 from tests.support import blocking
 
 VIRTUAL = ["asyncio", "asyncio-debug", "trio"]
-HAS_UVLOOP = importlib.util.find_spec("uvloop") is not None or "HARBOR_CI" in os.environ
+HAS_UVLOOP = importlib.util.find_spec("uvloop") is not None or ("HARBOR_CI" in os.environ and os.name != "nt")
 REAL = ["asyncio", "asyncio-debug", *(["uvloop"] if HAS_UVLOOP else []), "trio"]
 
 blocking.install()

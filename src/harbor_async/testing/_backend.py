@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 Events: TypeAlias = "list[tuple[selectors.SelectorKey, int]]"
-
-
 Hook: TypeAlias = "Callable[[], bool]"
 """Called before a turn or a step of the loop; it says whether it has just given the loop something to do."""
 
@@ -231,8 +229,8 @@ class VirtualClock:
         if self.deadlock is None:
             self.deadlock = DeadlockError((task.name, task.coro) for task in _tasks(nursery))
         ready = _trio_internals().GLOBAL_RUN_CONTEXT.runner.runq
-        main: Any = next(iter(nursery.child_tasks))
-        if main._abort_func is not None:  # noqa: SLF001 - canceling its scope would raise Cancelled, and end pytest's runner
+        main: Any = next(iter(nursery.child_tasks), None)
+        if main is not None and main._abort_func is not None:  # noqa: SLF001 - canceling its scope would raise Cancelled, and end pytest's runner
             main._attempt_abort(partial(_raise, self.deadlock))  # noqa: SLF001 - as above
         if not ready:  # it waits for children, which are canceled now, but shielded
             _lift_shields(cast("Any", nursery.cancel_scope)._cancel_status)  # noqa: SLF001 - inner scopes are listed only there
