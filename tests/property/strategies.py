@@ -150,10 +150,16 @@ def _records(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
+def _maybe(tp: Any, optional: bool) -> Any:
+    return Union[tp, None] if optional and tp is not Any else tp  # noqa: UP007 - made at run time
+
+
 def _attrs_class(fields: dict[str, tuple[Any, bool]]) -> Any:
     made = {
         name: attrs.field(
-            type=Annotated[tp, Name(f"{name}-é")], kw_only=True, **({"factory": list} if optional else {})
+            type=Annotated[_maybe(tp, optional), Name(f"{name}-é")],
+            kw_only=True,
+            **({"default": None} if optional else {}),
         )
         for name, (tp, optional) in fields.items()
     }
@@ -162,7 +168,11 @@ def _attrs_class(fields: dict[str, tuple[Any, bool]]) -> Any:
 
 def _dataclass(fields: dict[str, tuple[Any, bool]]) -> Any:
     made = [
-        (name, tp, dataclasses.field(default=None, kw_only=True) if optional else dataclasses.field(kw_only=True))
+        (
+            name,
+            _maybe(tp, optional),
+            dataclasses.field(default=None, kw_only=True) if optional else dataclasses.field(kw_only=True),
+        )
         for name, (tp, optional) in fields.items()
     ]
     return dataclasses.make_dataclass("MadeData", made)
@@ -194,7 +204,7 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         inner.map(lambda tp: Annotated[list[tp], msgspec.Meta(min_length=1, max_length=2)]),
         st.tuples(inner, inner).map(lambda pair: tuple[pair]),
         st.sampled_from(HASHABLE).map(lambda tp: set[tp]),
-        st.sampled_from(HASHABLE).map(lambda tp: Annotated[frozenset[tp], msgspec.Meta(min_length=2)]),
+        st.sampled_from(HASHABLE).map(lambda tp: Annotated[frozenset[tp], msgspec.Meta(min_length=1)]),
         st.tuples(st.sampled_from(KEYS), inner).map(lambda pair: dict[pair]),
         _optional(inner),
         _records(inner),

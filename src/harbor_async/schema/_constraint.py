@@ -149,6 +149,9 @@ def _check_bound(node: Node, key: str, value: Any, where: str) -> None:
         if not isinstance(value, int) or value < 0:
             msg = f"{where}: {key}: expected an int of at least 0; got {value!r}"
             raise SchemaBuildError(msg)
+        if key == "min_length" and value > 1 and isinstance(node, Array) and node.make in {set, frozenset}:
+            advice = "items that are equal become one, so an array's length says little of a set's; use a list"
+            raise UnsupportedTypeError(where, f"min_length={value} on a set", advice)
         return
     whole = isinstance(node, Leaf) and node.wire is int
     if whole and not isinstance(value, int):

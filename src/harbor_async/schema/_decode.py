@@ -96,9 +96,9 @@ class Decoder:
 
     def _explain(self, data: bytes, refusal: Exception) -> Any:
         explainer = Explainer()
-        plain = explainer.check(self.root, _json.parse(data), "")
+        plain = explainer.explain(self.root, _json.parse(data))
         if explainer.problems:
-            raise InvalidArgumentsError(explainer.finished()) from None
+            raise InvalidArgumentsError(explainer.problems) from None
         if explainer.repaired:
             try:
                 return self.build(self.wire(encode(plain)))

@@ -59,11 +59,11 @@ class Encoder:
             return data
         explainer = Explainer()
         try:
-            plain = explainer.check(self.root, _json.parse(data), "")
+            plain = explainer.explain(self.root, _json.parse(data))
         except RecursionError as exc:
             raise InvalidOutputError([_json.too_deep()]) from exc
         if explainer.problems:
-            raise InvalidOutputError(explainer.finished())
+            raise InvalidOutputError(explainer.problems)
         data = encode(plain)
         try:
             self.wire(data)

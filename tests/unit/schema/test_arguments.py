@@ -341,10 +341,11 @@ def test_messages_are_bounded_and_hold_no_values() -> None:
 
 
 def test_the_number_of_problems_is_bounded() -> None:
-    """Of very many problems the first hundred are told, and one says how many more there are."""
+    """Of very many problems the first hundred are told, and one says that there are more."""
     found = problems_of(function_of(list[int]), json.dumps({"x": ["a"] * 5000}))
     assert 101 == len(found)
-    assert "and 4900 more problems" == found[-1].message
+    assert "/x/99" == found[-2].path
+    assert ("", "and more; only the first 100 problems are told") == (found[-1].path, found[-1].message)
 
 
 def test_every_decode_gives_fresh_values() -> None:

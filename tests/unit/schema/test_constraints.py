@@ -82,6 +82,7 @@ def test_bounds_reach_into_unions() -> None:
         Annotated[float, at.Ge(float("nan"))],
         Annotated[str, at.MinLen(-1)],
         Annotated[int, at.Ge("a")],
+        Annotated[set[int], at.MinLen(2)],
     ],
     ids=str,
 )
