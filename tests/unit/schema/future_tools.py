@@ -47,8 +47,8 @@ class Pair(NamedTuple):
     high: int = 9
 
 
-async def find(
-    query: Query, where: Where | None, extra: Extra, pair: Pair, ctx: ToolContext, *, tags: set[str] = set()
+async def find(  # noqa: D417 - not every parameter is described
+    query: Query, where: Where | None, extra: Extra, pair: Pair, ctx: ToolContext, *, tags: frozenset[str] = frozenset()
 ) -> list[Query]:
     """Find things.
 

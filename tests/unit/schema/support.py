@@ -1,7 +1,7 @@
 """What the tests of the schema engine share.
 
-They drive the engine through ``compile_function``, the private seam below ``describe``: so each fact is about the engine
-alone, and not about the shell and the envelope round it.
+They drive the engine through ``compile_function``, the private seam below ``describe``: so each fact is about the
+engine alone, and not about the shell and the envelope round it.
 """
 
 from collections.abc import Callable

@@ -244,7 +244,7 @@ def test_brackets_in_text_are_no_depth() -> None:
 
 
 def test_recursive_classes_keep_to_the_depth() -> None:
-    """A document of a recursive class nests as deep as the limit, far past Python's own, or is refused in one problem."""
+    """A document of a recursive class nests as deep as the limit lets it, or is refused in one problem."""
 
     @attrs.define
     class Chain:

