@@ -140,9 +140,9 @@ def _name(fn: Any) -> str | None:
     name = getattr(fn, "__name__", None)
     if name == "__call__":
         fn, name = getattr(fn, "__self__", fn), None
-    if name is None:
+    if not isinstance(name, str):
         name = type(fn).__name__
-    return None if name == "<lambda>" else str(name)
+    return None if name == "<lambda>" else name
 
 
 def _docstring(layers: tuple[Any, ...]) -> str | None:

@@ -28,6 +28,7 @@ _LISTS: Final = (
 )
 _SETS: Final = (set, collections.abc.Set, collections.abc.MutableSet)
 _DICTS: Final = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+_CONTAINERS: Final = (*_LISTS, *_SETS, frozenset, tuple, *_DICTS)
 _UNIONS: Final = (typing.Union, types.UnionType)
 _QUALIFIERS: Final = (typing.Final, typing.Required, typing.NotRequired, typing_extensions.ReadOnly)
 _ALIASES: Final = tuple(
@@ -132,11 +133,13 @@ class Walker:
             return enumeration(tp, where)
         if (style := style_of(tp)) is not None:
             return self._record_of(tp, tp, (), style, where)
-        if any(tp is bare for bare in (*_LISTS, *_SETS, frozenset, tuple, *_DICTS)):
+        if any(tp is bare for bare in _CONTAINERS):
             return self._bare(tp)
         raise UnsupportedTypeError(where, type_name(tp), advice_for(tp))
 
     def _subscripted(self, tp: Any, origin: Any, args: tuple[Any, ...], where: str) -> Node:
+        if not args and (origin is not tuple or tp is typing.Tuple):  # noqa: UP006 - asks for the bare alias
+            return self.walk(origin, where)
         if origin is typing.Annotated:
             marks = read_marks(tp.__metadata__, where)
             return apply_marks(self.walk(tp.__origin__, where), marks, where)
@@ -144,14 +147,8 @@ class Walker:
             return self._union(args, where)
         if origin in {typing.Literal, typing_extensions.Literal}:
             return literal(args, where)
-        if origin in _LISTS:
-            return Array(item=self.walk(args[0], where), make=list)
-        if origin in _SETS or origin is frozenset:
-            return self._set(args[0], frozenset if origin is frozenset else set, where)
-        if origin is tuple:
-            return self._tuple(args, where)
-        if origin in _DICTS:
-            return self._dict(args, where)
+        if origin in _CONTAINERS:
+            return self._container(origin, args, where)
         if origin in _QUALIFIERS:
             return self.walk(args[0], where)
         if isinstance(origin, _ALIASES):
@@ -159,6 +156,15 @@ class Walker:
         if (style := style_of(origin)) is not None:
             return self._record_of(tp, origin, args, style, where)
         raise UnsupportedTypeError(where, type_name(tp), advice_for(origin))
+
+    def _container(self, origin: Any, args: tuple[Any, ...], where: str) -> Node:
+        if origin in _LISTS:
+            return Array(item=self.walk(args[0], where), make=list)
+        if origin is tuple:
+            return self._tuple(args, where)
+        if origin in _DICTS:
+            return self._dict(args, where)
+        return self._set(args[0], frozenset if origin is frozenset else set, where)
 
     def _bare(self, tp: Any) -> Node:
         if tp in _DICTS:

@@ -117,6 +117,10 @@ POINT = {
         (Level, {"type": "integer", "enum": [1, 3]}),
         (list[int], {"type": "array", "items": INTEGER}),
         (list, {"type": "array", "items": {}}),
+        (typing.List, {"type": "array", "items": {}}),  # noqa: UP006 - as people write it
+        (typing.Dict, {"type": "object", "additionalProperties": {}}),  # noqa: UP006 - as people write it
+        (typing.Tuple, {"type": "array", "items": {}}),  # noqa: UP006 - as people write it
+        (typing.Sequence, {"type": "array", "items": {}}),
         (collections.abc.Sequence[int], {"type": "array", "items": INTEGER}),
         (tuple[int, ...], {"type": "array", "items": INTEGER}),
         (set[int], {"type": "array", "items": INTEGER}),
