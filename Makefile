@@ -17,7 +17,14 @@ help: ## Say what there is to make.
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.package ## Run a file of tool calls and show the results.
-	$(BIN)/harbor-async run examples/catalog.py:catalog examples/calls.jsonl
+	@mkdir -p build
+	$(BIN)/harbor-async tools examples/catalog.py:catalog
+	@echo
+	$(BIN)/harbor-async run examples/catalog.py:catalog examples/calls.jsonl -o build/demo.jsonl || test $$? -eq 1
+	@echo
+	@echo 'The failures are meant: the file holds broken lines, wrong arguments, slow and failing tools, and exit code 1'
+	@echo 'says so. Each call has its answer in build/demo.jsonl, as a success, a refusal and a cut connection:'
+	@for call in call_001 call_110 call_060; do grep -m 1 "\"id\":\"$$call\"" build/demo.jsonl; done
 
 test: $(VENV)/.test ## Run the tests, on asyncio and trio.
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import anyio
 import msgspec
 import typer
+from stamina.instrumentation import set_on_retry_hooks
 
 from .._catalog import Catalog
 from .._policy import check_seconds
@@ -58,6 +59,8 @@ app = typer.Typer(
 
 def run_app(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    # It would log each retry on standard error; results tell their attempts. A catalog may set hooks of its own.
+    set_on_retry_hooks(())
     try:
         ended: Any = app(args=None if argv is None else list(argv), prog_name="harbor-async", standalone_mode=False)
         code = ended if isinstance(ended, int) else 0
