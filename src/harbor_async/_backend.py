@@ -8,7 +8,8 @@ import asyncio
 import math
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias, TypeVar, cast
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -224,12 +225,14 @@ class Crew:
         self.is_canceled: bool = False
         self.deadline: float = float("inf")
 
-    async def __aenter__(self) -> "Crew":
+    async def __aenter__(self) -> Self:
         """Open the crew."""
         await self._group.__aenter__()
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Wait for all children; cancel them first when the body raised.
 
         Raises:
@@ -291,10 +294,12 @@ class _TaskCrew(Crew):
         self._children: dict[Child, asyncio.Task[None]] = {}
         self._idle: asyncio.Future[None] | None = None
 
-    async def __aenter__(self) -> "Crew":
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if error is not None:
             self.cancel()
         cut: BaseException | None = None
@@ -333,6 +338,9 @@ def find_interrupt(error: BaseException) -> BaseException | None:
     """Return the ``KeyboardInterrupt`` or ``SystemExit`` that ``error`` is or holds, or None."""
     if isinstance(error, (KeyboardInterrupt, SystemExit)):
         return error
-    if isinstance(error, BaseExceptionGroup):
-        return next(filter(None, map(find_interrupt, error.exceptions)), None)
-    return None
+    return next(filter(None, map(find_interrupt, parts(error))), None)
+
+
+def parts(error: BaseException | None) -> tuple[BaseException, ...]:
+    """Return the exceptions that a group holds directly; nothing for any other exception."""
+    return cast("BaseExceptionGroup[BaseException]", error).exceptions if isinstance(error, BaseExceptionGroup) else ()

@@ -14,7 +14,7 @@ _RETRIED_CLASSES = frozenset({ErrorClass.TRANSIENT, ErrorClass.TIMEOUT, ErrorCla
 _HARMLESS = frozenset({Delivery.NOT_SENT, Delivery.REFUSED})
 
 
-def plan_retry(  # noqa: PLR0913 - one decision, each of its grounds named
+def plan_retry(
     policy: ToolPolicy,
     error: Exception,
     verdict: Verdict,
@@ -54,8 +54,8 @@ def _why_not(policy: ToolPolicy, error: Exception, verdict: Verdict, *, is_effec
             return "permanent"
         return "unsafe" if is_effect and verdict.delivery not in _HARMLESS else None
     if isinstance(rule, frozenset):
-        kinds = tuple(item for item in rule if isinstance(item, type))
-        return None if verdict.error_class in rule or isinstance(error, kinds) else "permanent"
+        is_listed = verdict.error_class in rule or not rule.isdisjoint(type(error).__mro__)
+        return None if is_listed else "permanent"
     try:
         return None if rule(error) else "permanent"
     except Exception:  # noqa: BLE001 - a rule that breaks must not lose the answer

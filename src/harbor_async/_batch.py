@@ -1,10 +1,10 @@
 """Many calls at once: all answers in order, or each as it comes."""
 
-import inspect
 import math
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Any, Self, cast
 
 import anyio
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
@@ -63,14 +63,17 @@ class _Source:
 
     name = "the source of the calls"
     policy = ToolPolicy(timeout=None, attempts=1)
-    timeout = None
     is_effect = False
     is_idempotent = False
 
     def start(self, call: Call) -> Awaitable[Any]:
         raise NotImplementedError
 
-    decode = encode = start
+    def decode(self, arguments: Any, limits: Limits) -> Any:
+        raise NotImplementedError
+
+    def encode(self, value: Any) -> bytes:
+        raise NotImplementedError
 
 
 def _no_chance() -> float:
@@ -113,7 +116,7 @@ class Stream:
         self._room = anyio.Event()
         self._crew: Crew | None = None
 
-    async def __aenter__(self) -> "Stream":
+    async def __aenter__(self) -> Self:
         """Begin to pull and to run."""
         if self._crew is not None:
             msg = "a stream can be entered once"
@@ -127,7 +130,9 @@ class Stream:
         crew.spawn(self._pull, self._end_pull, source)
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Cancel what still runs, and wait for it.
 
         Raises:
@@ -190,9 +195,8 @@ class Stream:
                 self._take(call)
                 await self._wait_room()
         finally:
-            if inspect.isasyncgen(iterator):
-                with anyio.CancelScope(shield=True):
-                    await iterator.aclose()
+            if isinstance(iterator, AsyncGenerator):
+                await cast("AsyncGenerator[ToolCall, None]", iterator).aclose()
 
     async def _pull_sync(self, calls: Iterable[ToolCall]) -> None:
         await self._wait_room()

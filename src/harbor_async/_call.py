@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 import anyio
 
-from ._backend import Backend, Crew
+from ._backend import Backend, Crew, parts
 from ._categories import Delivery, ErrorCategory, ErrorClass, Outcome
 from ._classify import Verdict, classify, describe, single_leaf
 from ._limits import Limits
@@ -26,11 +26,6 @@ class Function(Protocol):
     @property
     def policy(self) -> ToolPolicy:
         """The policy of its calls."""
-        ...
-
-    @property
-    def timeout(self) -> float | None:
-        """The policy's timeout of an attempt."""
         ...
 
     @property
@@ -104,11 +99,11 @@ class Call:
     ticket: Any
     scope: anyio.CancelScope | None
 
-    def __init__(  # noqa: PLR0913 - what tells one call from another
+    def __init__(  # noqa: PLR0917 - what tells one call from another; keywords cost on the hot path
         self,
         backend: Backend,
         function: Function,
-        id: str,  # noqa: A002 - the field's name in ToolCall
+        id: str,
         arguments: Any,
         limits: Limits,
         random: Callable[[], float],
@@ -145,6 +140,8 @@ class Trouble:
     """
 
     __slots__ = ("error", "failure", "outcome", "stop_reason", "verdict")
+
+    stop_reason: StopReason | None
 
     def __init__(
         self,
@@ -204,7 +201,7 @@ def timed_out(call: Call, error: BaseException | None, *, in_attempt: bool) -> T
 
 def attempt_timed_out(call: Call, error: BaseException | None, overrun: float) -> Trouble:
     """Answer an attempt whose timeout passed ``overrun`` seconds ago."""
-    message = f"{call.function.name!r} did not end within {call.function.policy.timeout:g} s"
+    message = f"{call.function.name!r} did not end within {call.function.policy.timeout or 0:g} s"
     if overrun >= _TOLD_OVERRUN:
         message += f" and went on for another {overrun:.3g} s"
     failure = Failure(
@@ -259,5 +256,4 @@ def without_traceback(error: BaseException | None) -> None:
         seen.add(id(exc))
         exc.__traceback__ = None
         todo += (exc.__cause__, exc.__context__)
-        if isinstance(exc, BaseExceptionGroup):
-            todo += exc.exceptions
+        todo += parts(exc)

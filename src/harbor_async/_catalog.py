@@ -12,7 +12,6 @@ from ._search import SearchIndex
 from ._tool import Tool, ToolDescriptor, ToolOptions, describe, words
 from .errors import DuplicateToolError, InvalidToolError, ToolNotFoundError
 
-
 Tools: TypeAlias = list[Tool]
 """Spelled here, since the class below has a method named ``list``."""
 
@@ -36,6 +35,14 @@ def _modes(modes: Iterable[LoadingMode | str]) -> frozenset[LoadingMode]:
     return frozenset(map(LoadingMode, items)) or frozenset({LoadingMode.ALWAYS})
 
 
+def _scopes(scopes: Iterable[str]) -> frozenset[str]:
+    return frozenset(words("CatalogFilter.scopes", scopes))
+
+
+def _tags(tags: Iterable[str]) -> frozenset[str]:
+    return frozenset(words("CatalogFilter.tags", tags))
+
+
 @attrs.frozen(kw_only=True)
 class CatalogFilter:
     """Which tools to list.
@@ -50,14 +57,10 @@ class CatalogFilter:
         InvalidToolError: A value makes no sense.
     """
 
-    scopes: frozenset[str] = attrs.field(
-        default=frozenset(), converter=lambda scopes: frozenset(words("CatalogFilter.scopes", scopes))
-    )
-    loading: frozenset[LoadingMode] = attrs.field(default=(), converter=_modes)
+    scopes: frozenset[str] = attrs.field(default=frozenset(), converter=_scopes)
+    loading: frozenset[LoadingMode] = attrs.field(default=frozenset(), converter=_modes)
     name_regex: "re.Pattern[str] | None" = attrs.field(default=None, converter=_pattern)
-    tags: frozenset[str] = attrs.field(
-        default=frozenset(), converter=lambda tags: frozenset(words("CatalogFilter.tags", tags))
-    )
+    tags: frozenset[str] = attrs.field(default=frozenset(), converter=_tags)
 
     def matches(self, tool: Tool) -> bool:
         """Say whether ``tool`` is to be listed."""
@@ -143,7 +146,7 @@ class Catalog:
         except (KeyError, TypeError):
             raise ToolNotFoundError(name) from None
 
-    def list(self, filter: CatalogFilter | None = None) -> Tools:  # noqa: A002 - the word that fits
+    def list(self, filter: CatalogFilter | None = None) -> Tools:
         """Return the tools that ``filter`` lets through, sorted by name; without a filter all of them."""
         tools = self._tools
         return [tools[name].tool for name in sorted(tools) if filter is None or filter.matches(tools[name].tool)]

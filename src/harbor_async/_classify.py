@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from typing import cast
 
 import attrs
 
+from ._backend import parts
 from ._categories import Delivery, ErrorCategory, ErrorClass
 from .errors import ToolError, clip, sane_wait
 
@@ -140,8 +142,8 @@ def classify(error: BaseException, classifier: object = None) -> Verdict:
 
 def single_leaf(error: BaseException) -> BaseException:
     """Return the one leaf of an exception group that has only one, else ``error``."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
+    while len(inner := parts(error)) == 1:
+        error = inner[0]
     return error
 
 
@@ -161,8 +163,8 @@ def describe(error: BaseException) -> str:
 def _by_rules(error: BaseException) -> Verdict:
     if isinstance(error, ToolError):
         return _of_tool_error(error)
-    if isinstance(error, BaseExceptionGroup):
-        return _of_group(error)
+    if inner := parts(error):
+        return _of_group(inner)
     if not isinstance(error, Exception):
         return _PERMANENT
     if (status := _status(error)) is not None:
@@ -190,8 +192,8 @@ def _of_tool_error(error: ToolError) -> Verdict:
     return Verdict(kind, category, error.delivery, sane_wait(error.retry_after))
 
 
-def _of_group(group: "BaseExceptionGroup[BaseException]") -> Verdict:
-    first, *others = (_by_rules(single_leaf(leaf)) for leaf in group.exceptions)
+def _of_group(errors: tuple[BaseException, ...]) -> Verdict:
+    first, *others = (_by_rules(single_leaf(error)) for error in errors)
     return first if all(other == first for other in others) else _PERMANENT
 
 
@@ -240,7 +242,8 @@ def _retry_after(error: Exception) -> float | None:
     if value is None:
         headers = _attribute(_attribute(error, "response"), "headers")
         if isinstance(headers, Mapping):
-            value = headers.get("retry-after", headers.get("Retry-After"))
+            named = cast("Mapping[object, object]", headers)
+            value = named.get("retry-after", named.get("Retry-After"))
     return parse_retry_after(value) if isinstance(value, str) else sane_wait(value)
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from random import Random
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from . import _backend
 from ._backend import Backend, Crew
@@ -62,7 +62,7 @@ class Runtime:
         self._backend: Backend | None = None
         self._limiter: Limiter | None = None
 
-    async def __aenter__(self) -> "Runtime":
+    async def __aenter__(self) -> Self:
         """Open the runtime in the running event loop.
 
         Raises:
@@ -95,18 +95,16 @@ class Runtime:
         if not isinstance(tool, ToolDescriptor):
             msg = f"call() takes a tool descriptor, as @tool and describe() make them; got {type(tool).__name__}"
             raise InvalidToolError(msg)
-        call = self._make_call(tool, "", None, math.inf, None, 0)
+        call = Call(self._open(), tool, "", None, self.limits, self._random)
         call.bound = tool.schema.bind(args, kwargs)
-        ended = None if self._limiter is None else admit(call, self._limiter)
-        if ended is None:
-            ended = await self._run(call)
-        if type(ended) is Trouble:
+        refused = None if self._limiter is None else admit(call, self._limiter)
+        ended = refused or await self._run(call)
+        if isinstance(ended, Trouble):
             raise _error(call, ended)
-        value: R = ended
-        return value
+        return cast("R", ended)
 
     async def invoke(
-        self, name: str, arguments: Arguments = "", *, id: str = "", timeout: float | None = None  # noqa: A002
+        self, name: str, arguments: Arguments = "", *, id: str = "", timeout: float | None = None
     ) -> ToolResult:
         """Answer one call of a model, whatever happens.
 
@@ -121,11 +119,7 @@ class Runtime:
             HarborError: The runtime is not open.
         """
         begun = self._begin(id, name, arguments, self._deadline(timeout))
-        if type(begun) is ToolResult:
-            return begun
-        if self._limiter is None:
-            return finish(begun, await run(begun))
-        return finish(begun, await run_in_turn(begun, self._limiter))
+        return begun if isinstance(begun, ToolResult) else finish(begun, await self._run(begun))
 
     async def invoke_many(self, calls: Iterable[ToolCall], *, timeout: float | None = None) -> list[ToolResult]:
         """Answer many calls at once. A failing call harms no other.
@@ -146,10 +140,8 @@ class Runtime:
         deadline = self._deadline(timeout)
         return await answer_all(self._open(), calls, self._begin, self._run, deadline)
 
-    def stream(
-        self, calls: "Iterable[ToolCall] | AsyncIterable[ToolCall]", *, timeout: float | None = None
-    ) -> Stream:
-        """Answer many calls, each as it ends: ``async with runtime.stream(calls) as stream: async for result in stream``.
+    def stream(self, calls: "Iterable[ToolCall] | AsyncIterable[ToolCall]", *, timeout: float | None = None) -> Stream:
+        """Answer many calls, each as it ends: ``async with runtime.stream(calls) as results``.
 
         Calls are pulled as there is room, so that an endless or huge source works: no more than ``max_running`` are in
         hand. Without that limit everything is pulled at once.
@@ -181,7 +173,7 @@ class Runtime:
 
     def _begin(
         self,
-        id: str,  # noqa: A002 - the field's name in ToolCall
+        id: str,
         name: str,
         arguments: Arguments,
         deadline: float,
@@ -194,29 +186,17 @@ class Runtime:
         try:
             tool = self.catalog.resolve(name)
         except ToolNotFoundError as exc:
-            trouble = refusal(exc, "invalid")
+            missing = refusal(exc, "invalid")
             without_traceback(exc)
-            return ToolResult(id, name, Outcome.FAILED, error=trouble.failure, stop_reason=trouble.stop_reason)
-        call = self._make_call(tool, id, arguments, deadline, crew, index)
+            return ToolResult(id, name, missing.outcome, error=missing.failure, stop_reason=missing.stop_reason)
+        if crew is not None and crew.deadline < deadline:
+            deadline = crew.deadline
+        call = Call(self._open(), tool, id, arguments, self.limits, self._random, deadline, crew, index)
         refused = decode(call)
         if refused is None and self._limiter is not None:
             trouble = admit(call, self._limiter, is_bounded=is_bounded)
             refused = None if trouble is None else answer(call, trouble)
         return call if refused is None else refused
-
-    def _make_call(  # noqa: PLR0913 - what tells one call from another
-        self,
-        tool: ToolDescriptor[..., Any],
-        id: str,  # noqa: A002 - the field's name in ToolCall
-        arguments: Any,
-        deadline: float,
-        crew: Crew | None,
-        index: int,
-    ) -> Call:
-        backend = self._open()
-        if crew is not None and crew.deadline < deadline:
-            deadline = crew.deadline
-        return Call(backend, tool, id, arguments, self.limits, self._random, deadline, crew, index)
 
     def _run(self, call: Call) -> Awaitable[Any]:
         return run(call) if self._limiter is None else run_in_turn(call, self._limiter)

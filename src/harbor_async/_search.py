@@ -33,12 +33,11 @@ class SearchIndex:
     def search(self, query: str, tags: frozenset[str], limit: int) -> list[Tool]:
         """Return the best ``limit`` tools that hold any word of ``query`` and all of ``tags``, best first."""
         words = re.findall(r"\w+", query)
-        if not words:
-            found = list(self._tools)
-        else:
+        found: Iterable[Tool] = self._tools
+        if words:
             match = " OR ".join(f'"{word}"*' for word in words)
             with self._lock:
-                rows = self._connection.execute(
+                rows: list[tuple[int]] = self._connection.execute(
                     "SELECT rowid FROM tool WHERE tool MATCH ? ORDER BY bm25(tool, ?, ?, ?), name",
                     (match, *_WEIGHTS),
                 ).fetchall()

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Gener
 from contextlib import AbstractContextManager, suppress
 from contextvars import Context, copy_context
 from types import CoroutineType, coroutine
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 import stamina
@@ -24,79 +24,88 @@ from ._policy import ToolPolicy
 async def run(call: Call) -> Any:
     """Run the call's function under its policy.
 
-    The function is stepped by hand as far as its first wait, and enters its scope there. What ends before has let
-    nobody else run, so that only the clock can have ended it, and a scope with its timer would be as dear as all the
-    rest.
-
     Returns:
         The function's value; a ``Trouble`` when there is none; ``GONE`` in a child task whose crew was canceled.
 
     Raises:
         BaseException: The caller's own cancellation or an interrupt, when the call is no child task.
     """
-    backend, function, crew = call.backend, call.function, call.crew
     original = copy_context()
     # A child task has its context to itself, so that its first attempt needs no copy.
-    context = original if crew is not None else original.copy()
+    context = original.copy() if call.crew is None else original
     retries: _Retries | None = None
     while True:
-        if crew is not None and crew.is_canceled:
-            return GONE  # canceled before this task had a scope in which the crew could find it
-        if call.is_canceled:
-            return canceled(call, None, in_attempt=False)
-        place, pending, outer = backend.enter()
-        now = backend.time()
-        if outer <= now:
-            if crew is not None:
-                return GONE
-            await backend.leave(pending, None)
-        if now >= call.deadline:
-            return timed_out(call, None, in_attempt=False)
-        limit = math.inf if function.timeout is None else now + function.timeout
-        deadline = call.attempt_deadline = call.deadline if call.deadline < limit else limit
-        call.attempts += 1
-        error: BaseException | None = None
-        steps: Any = None
-        scope: anyio.CancelScope | None = None
-        if not backend.steps_first:
-            scope = call.scope = backend.enter_scope(place, deadline)
-        try:
-            try:
-                steps = context.run(function.start, call)
-                if type(steps) is not CoroutineType:
-                    steps = _as_coroutine(steps)
-                step = context.run(steps.send, None)
-                if scope is None:
-                    scope = call.scope = backend.enter_scope(place, deadline)
-                value = await _go_on(context, steps, step)
-            except StopIteration as stop:  # the first step's: the function has ended without a wait
-                value, error = stop.value, stop if steps is None else None
-                if error is None and deadline > backend.time() < outer and not call.is_canceled:
-                    return value
-            except BaseException as exc:  # noqa: BLE001 - the one place; what is not ours to end leaves again below
-                value, error = None, exc
-            finally:
-                call.scope = None
-                if scope is not None:
-                    scope.__exit__(None, None, None)
-            ended = _settle(call, error, limit, pending, in_attempt=True)
-            if ended is None:
-                return value
-            if ended is _OUTSIDE:
-                await backend.leave(pending, error)
-        finally:
-            del error  # or the traceback of a kept error holds this frame, and the frame the error
+        ended = await _attempt(call, context)
         if type(ended) is not Trouble or ended.stop_reason is not None:
             return ended
         wait = _plan(call, ended)
         if wait is None:
             return ended
         if retries is None:
-            retries = _Retries(function.policy)
+            retries = _Retries(call.function.policy)
         cut = await retries.wait(call, ended, wait)
         if cut is not None:
             return cut
         context = original.copy()
+
+
+async def _attempt(call: Call, context: Context) -> Any:
+    """Run the function once, in ``context``.
+
+    The function is stepped by hand as far as its first wait, and gets its scope there, below those that it has entered
+    itself by then. What ends before has let nobody else run, so that only the clock can have ended it, and a scope with
+    its timer would cost as much as all the rest.
+
+    Returns:
+        The value, a ``Trouble`` or ``GONE``.
+
+    Raises:
+        BaseException: As ``run``.
+    """
+    backend, crew = call.backend, call.crew
+    if crew is not None and crew.is_canceled:
+        return GONE  # canceled before this task had a scope in which the crew could find it
+    place, pending, outer = backend.enter()
+    now = backend.time()
+    if outer <= now:
+        if crew is not None:
+            return GONE
+        await backend.leave(pending, None)
+    if call.is_canceled:
+        return canceled(call, None, in_attempt=False)
+    if now >= call.deadline:
+        return timed_out(call, None, in_attempt=False)
+    call.attempts += 1
+    timeout = call.function.policy.timeout
+    limit = math.inf if timeout is None else now + timeout
+    deadline = call.attempt_deadline = min(limit, call.deadline)
+    value: Any = None
+    error: BaseException | None = None
+    steps: Coroutine[Any, Any, Any] | None = None
+    scope = call.scope = None if backend.steps_first else backend.enter_scope(place, deadline)
+    try:
+        try:
+            steps = _as_coroutine(context.run(call.function.start, call))
+            step = context.run(steps.send, None)
+            if scope is None:
+                scope = call.scope = backend.enter_scope(place, deadline)
+            value = await _go_on(context, steps, step)
+        except StopIteration as stop:  # of the first step: the function has ended without a wait
+            value, error = stop.value, stop if steps is None else None
+            if error is None and deadline > backend.time() < outer and not call.is_canceled:
+                return value
+        except BaseException as exc:  # noqa: BLE001 - the one place; what is not ours to end leaves again below
+            error = exc
+        finally:
+            call.scope = None
+            if scope is not None:
+                scope.__exit__(None, None, None)
+        settled = _settle(call, error, limit, pending, in_attempt=True)
+        if settled is _OUTSIDE:
+            await backend.leave(pending, error)
+        return value if settled is None else settled
+    finally:
+        del error, value  # or the traceback of a kept error holds this frame, and the frame the error
 
 
 _OUTSIDE: Final = Gone()
@@ -122,7 +131,13 @@ def _go_on(context: Context, steps: Coroutine[Any, Any, Any], step: Any) -> Gene
         return stop.value
 
 
-async def _as_coroutine(awaitable: Awaitable[Any]) -> Any:
+def _as_coroutine(awaitable: Awaitable[Any]) -> Coroutine[Any, Any, Any]:
+    if type(awaitable) is CoroutineType:
+        return cast("Coroutine[Any, Any, Any]", awaitable)
+    return _await(awaitable)
+
+
+async def _await(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
@@ -157,7 +172,9 @@ async def guard(call: Call, start: Callable[[Call], Awaitable[Any]]) -> Any:
         del error, value  # as above
 
 
-def _settle(call: Call, error: BaseException | None, limit: float, pending: int, *, in_attempt: bool) -> Any:
+def _settle(  # noqa: PLR0911 - one answer a row
+    call: Call, error: BaseException | None, limit: float, pending: int, *, in_attempt: bool
+) -> Any:
     """Say who ended it, asked after its scope has closed and in the one order that fits every row of the table.
 
     Args:
@@ -245,9 +262,10 @@ class _Retries:
 
 def _plan(call: Call, trouble: Trouble) -> float | None:
     """Return the wait before the next attempt; None after noting in ``trouble`` why there is none."""
+    assert trouble.verdict is not None  # noqa: S101 - what has no stop reason has an error and its verdict
     plan = plan_retry(
         call.function.policy,
-        single_leaf(trouble.error),
+        cast("Exception", single_leaf(cast("Exception", trouble.error))),
         trouble.verdict,
         is_effect=is_uncertain(call),
         attempts=call.attempts,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import deepcopy
+from enum import StrEnum
 from inspect import isawaitable
 from random import Random
 from types import CoroutineType, MappingProxyType
@@ -25,9 +26,35 @@ from .schema._function import Bound, FunctionSchema, compile_function
 
 P = ParamSpec("P")
 R = TypeVar("R")
+E = TypeVar("E", bound=StrEnum)
 
 _EFFECTS = frozenset({SideEffect.WRITE, SideEffect.EXTERNAL, SideEffect.STATEFUL})
 _DEFAULT_LIMITS = Limits()
+
+
+def words(name: str, value: object) -> tuple[str, ...]:
+    """Return an iterable of text as a tuple.
+
+    Raises:
+        InvalidToolError: It holds something else, or is itself text, which would fall into its letters.
+    """
+    is_list = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    items = tuple(cast("Iterable[object]", value)) if is_list else (None,)
+    if not all(isinstance(item, str) for item in items):
+        msg = f"{name}: expected a list, tuple or set of text, as {{'weather:read'}}; got {value!r}"
+        raise InvalidToolError(msg)
+    return cast("tuple[str, ...]", items)
+
+
+def _frozen_mapping(args: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(args, Mapping):
+        msg = f"ToolExample.args: expected a mapping, as {{'city': 'Oslo'}}; got {type(args).__name__}"
+        raise InvalidToolError(msg)
+    return MappingProxyType(deepcopy(dict(args)))
+
+
+def _tags(tags: Iterable[str]) -> tuple[str, ...]:
+    return words("ToolExample.tags", tags)
 
 
 @attrs.frozen
@@ -40,33 +67,17 @@ class ToolExample:
         tags: Words to find it by.
     """
 
-    args: Mapping[str, Any] = attrs.field(factory=dict, converter=lambda args: MappingProxyType(deepcopy(dict(args))))
+    args: Mapping[str, Any] = attrs.field(default=MappingProxyType({}), converter=_frozen_mapping)
     description: str = ""
-    tags: tuple[str, ...] = attrs.field(default=(), converter=lambda tags: words("ToolExample.tags", tags))
+    tags: tuple[str, ...] = attrs.field(default=(), converter=_tags)
 
 
-def words(name: str, value: object) -> tuple[str, ...]:
-    """Return an iterable of text as a tuple.
-
-    Raises:
-        InvalidToolError: It holds something else, or is itself text, which would fall into its letters.
-    """
-    items = tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else (None,)
-    if not all(isinstance(item, str) for item in items):
-        msg = f"{name}: expected a list, tuple or set of text, as {{'weather:read'}}; got {value!r}"
-        raise InvalidToolError(msg)
-    return cast("tuple[str, ...]", items)
-
-
-def _member(kind: type[Any], name: str) -> Callable[[object], Any]:
-    def convert(value: object) -> Any:
-        try:
-            return kind(value)
-        except ValueError:
-            msg = f"{name}: expected one of {', '.join(kind)}; got {value!r}"
-            raise InvalidToolError(msg) from None
-
-    return convert
+def _member(kind: type[E], name: str, value: object) -> E:
+    try:
+        return kind(cast("str", value))
+    except ValueError:
+        msg = f"{name}: expected one of {', '.join(kind)}; got {value!r}"
+        raise InvalidToolError(msg) from None
 
 
 @attrs.frozen(kw_only=True)
@@ -149,6 +160,14 @@ class ToolOptions(TypedDict, total=False):
     policy: ToolPolicy
 
 
+def _own_name(descriptor: "ToolDescriptor[..., Any]") -> str:
+    return descriptor.tool.name
+
+
+def _own_policy(descriptor: "ToolDescriptor[..., Any]") -> ToolPolicy:
+    return descriptor.tool.policy
+
+
 @attrs.frozen(eq=False)
 class ToolDescriptor(Generic[P, R]):
     """What runs: a tool, its function and its compiled schema.
@@ -162,26 +181,24 @@ class ToolDescriptor(Generic[P, R]):
         schema: What the function takes and gives, compiled.
         name: The tool's name.
         policy: The tool's policy.
-        timeout: The policy's timeout of an attempt.
-        is_effect: Whether the tool declares an effect.
-        is_idempotent: Whether its effect may be repeated.
     """
 
     tool: Tool
     function: Callable[P, Awaitable[R]]
     schema: FunctionSchema = attrs.field(repr=False)
-    # The shell reads these at each call.
-    name: str = attrs.field(init=False, repr=False, default=attrs.Factory(lambda self: self.tool.name, True))
-    policy: ToolPolicy = attrs.field(init=False, repr=False, default=attrs.Factory(lambda self: self.tool.policy, True))
-    timeout: float | None = attrs.field(
-        init=False, repr=False, default=attrs.Factory(lambda self: self.tool.policy.timeout, True)
-    )
-    is_effect: bool = attrs.field(
-        init=False, repr=False, default=attrs.Factory(lambda self: self.tool.declares_effect, True)
-    )
-    is_idempotent: bool = attrs.field(
-        init=False, repr=False, default=attrs.Factory(lambda self: self.tool.is_idempotent, True)
-    )
+    # Fields, since the shell reads them at each call.
+    name: str = attrs.field(init=False, repr=False, default=attrs.Factory(_own_name, takes_self=True))
+    policy: ToolPolicy = attrs.field(init=False, repr=False, default=attrs.Factory(_own_policy, takes_self=True))
+
+    @property
+    def is_effect(self) -> bool:
+        """Whether the tool declares an effect."""
+        return self.tool.declares_effect
+
+    @property
+    def is_idempotent(self) -> bool:
+        """Whether its effect may be repeated."""
+        return self.tool.is_idempotent
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
         """Call the bare function: no timeout, no retry, no check."""
@@ -213,11 +230,11 @@ class ToolDescriptor(Generic[P, R]):
         context: Any = None
         if self.schema.wants_context:
             context = ToolContext(call.id, self.tool.name, call.attempts, call.attempt_deadline)
-        awaitable: Awaitable[R] = self.schema.call(bound, context)
-        if type(awaitable) is not CoroutineType and not isawaitable(awaitable):
-            msg = f"tool {self.name!r} returned a {type(awaitable).__name__} that cannot be awaited"
-            raise TypeError(msg)
-        return awaitable
+        awaitable: object = self.schema.call(bound, context)
+        if type(awaitable) is CoroutineType or isawaitable(awaitable):
+            return cast("Awaitable[R]", awaitable)
+        msg = f"tool {self.name!r} returned a {type(awaitable).__name__} that cannot be awaited"
+        raise TypeError(msg)
 
     async def invoke(self, arguments: Arguments = "", *, timeout: float | None = None) -> ToolResult:
         """Answer one call under the tool's policy, without a runtime.
@@ -260,7 +277,7 @@ def describe(function: Callable[P, Awaitable[R]], /, **options: Unpack[ToolOptio
         msg = f"{function!r} has no name of its own: name= must be text that is not empty; got {name!r}"
         raise InvalidToolError(msg)
     if not schema.is_coroutine:
-        msg = f"tool {name!r}: expected a coroutine function; write 'async def', or annotate what it returns as Awaitable"
+        msg = f"tool {name!r}: expected a coroutine function: 'async def', or one annotated to return an Awaitable"
         raise InvalidToolError(msg)
     tool = _make_tool(name, schema, options)
     descriptor = ToolDescriptor(tool, function, schema)
@@ -278,7 +295,7 @@ def _make_tool(name: str, schema: FunctionSchema, options: ToolOptions) -> Tool:
         msg = f"tool {name!r}: unknown option {', '.join(sorted(unknown))}"
         raise InvalidToolError(msg)
     declared = options.get("side_effect")
-    side_effect = _member(SideEffect, "side_effect")(SideEffect.STATEFUL if declared is None else declared)
+    side_effect = _member(SideEffect, "side_effect", SideEffect.STATEFUL if declared is None else declared)
     latency_hint = options.get("latency_hint")
     check_seconds("latency_hint", latency_hint)
     examples = tuple(options.get("examples", ()))
@@ -298,13 +315,13 @@ def _make_tool(name: str, schema: FunctionSchema, options: ToolOptions) -> Tool:
         tags=words("tags", options.get("tags", ())),
         scopes=frozenset(words("scopes", options.get("scopes", ()))),
         examples=examples,
-        loading=_member(LoadingMode, "loading")(options.get("loading", LoadingMode.ALWAYS)),
+        loading=_member(LoadingMode, "loading", options.get("loading", LoadingMode.ALWAYS)),
         cost_hint=options.get("cost_hint", ""),
         latency_hint=latency_hint,
         safety_notes=options.get("safety_notes", ""),
         source=options.get("source", ""),
         handles_mime=words("handles_mime", options.get("handles_mime", ())),
-        transport=_member(Transport, "transport")(options.get("transport", Transport.INPROCESS)),
+        transport=_member(Transport, "transport", options.get("transport", Transport.INPROCESS)),
         policy=policy,
     )
 
@@ -327,4 +344,8 @@ def tool(function: Callable[..., Awaitable[Any]] | None = None, /, **options: Un
     """
     if function is not None:
         return describe(function, **options)
-    return lambda decorated: describe(decorated, **options)
+
+    def decorate(decorated: Callable[..., Awaitable[Any]]) -> ToolDescriptor[..., Any]:
+        return describe(decorated, **options)
+
+    return decorate
