@@ -227,7 +227,7 @@ def from_mapping(value: Mapping[Any, Any], max_bytes: int, max_depth: int) -> by
         DocumentError: It is too large or too deep, or holds what JSON cannot say.
     """
     try:
-        if class_of(value) is dict and _is_exact(value, max_depth, [max_bytes]):
+        if class_of(value) is dict and is_exact(value, max_depth, [max_bytes]):
             data = encode(value)
         else:
             data = encode(_plain(value, max_depth, [max_bytes]))
@@ -245,8 +245,17 @@ def from_mapping(value: Mapping[Any, Any], max_bytes: int, max_depth: int) -> by
     return data
 
 
-def _is_exact(value: object, room: int, budget: list[int]) -> bool:
-    """Return whether a dict or list holds exact builtins only: it can be encoded without a copy, three times faster."""
+def is_exact(value: object, room: int, budget: list[int]) -> bool:
+    """Return whether a dict or list holds exact builtins only: it can be encoded without a copy, three times faster.
+
+    Args:
+        value: A dict or list.
+        room: The levels of nesting left.
+        budget: The bytes left, in a list of one; it is used up.
+
+    Raises:
+        DocumentError: It is nested deeper than ``room``, or its containers alone are larger than ``budget``.
+    """
     _enter(value, room, budget)
     items = cast("Iterable[Any]", value)
     if is_object(value):
@@ -261,7 +270,7 @@ def _is_exact(value: object, room: int, budget: list[int]) -> bool:
         if kind is float:
             if item - item != 0.0:
                 return False
-        elif (kind is not dict and kind is not list) or not _is_exact(item, room - 1, budget):
+        elif (kind is not dict and kind is not list) or not is_exact(item, room - 1, budget):
             return False
     return True
 

@@ -11,7 +11,7 @@ from .._json import encode
 from ..errors import InvalidOutputError, Problem
 from ._codegen import Module
 from ._explain import Explainer
-from ._generic import plain_any, require_finite
+from ._generic import plain_any, plain_found, require_finite
 from ._plan import Anything, Leaf, Node, records_below
 from ._shadow import Shadows
 from ._unbuild import Unbuilder
@@ -79,7 +79,10 @@ def encode_any(value: Any) -> bytes:
         InvalidOutputError: It has no JSON form.
     """
     try:
-        return encode(plain_any(value))
+        try:
+            return encode(plain_any(value))
+        except UnicodeEncodeError:
+            return encode(plain_found(value))
     except RecursionError as exc:
         raise InvalidOutputError([_json.too_deep()]) from exc
 

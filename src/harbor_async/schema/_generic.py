@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from .._json import class_of, has_surrogate, is_mapping, is_object, kind_of, point
+from .._json import DocumentError, class_of, has_surrogate, is_exact, is_mapping, is_object, kind_of, point
 from ..errors import InvalidOutputError, Problem, UnsupportedTypeError
 from ._hints import Names, class_hints
 from ._name import Name
@@ -23,6 +23,7 @@ from ._plan import Style
 from ._record import raw_fields, shown_fields, style_of
 from ._registry import registered_base, unstructure_hook
 
+_ROOM: Final = 500
 _ADVICE: Final = "return JSON values, or a class with a JSON form"
 
 
@@ -37,9 +38,24 @@ def plain_any(value: Any) -> Any:
             collide, an unknown class. The problem says where.
     """
     try:
-        return _plain(value, "", ())
+        return value if _is_plain_already(value) else _plain(value, "", ())
     except RecursionError:
         raise InvalidOutputError([Problem("", "too_deep", "the value is nested too deeply")]) from None
+
+
+def plain_found(value: Any) -> Any:
+    """Return what ``plain_any`` does by the walk alone, which also sees lone surrogates; errors as there."""
+    return _plain(value, "", ())
+
+
+def _is_plain_already(value: Any) -> bool:
+    """Return whether a dict or list can be encoded as it is; but for lone surrogates, which the encoder refuses."""
+    if class_of(value) not in {dict, list}:
+        return False
+    try:
+        return is_exact(value, _ROOM, [_ROOM**3])
+    except DocumentError:
+        return False
 
 
 def _no(path: str, message: str) -> InvalidOutputError:
