@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from .report import TITLES, heading, line, machine, write
+from .report import heading, line, machine, write
 from .suite import BENCHMARKS, run
 
 
@@ -17,7 +17,7 @@ def main() -> None:
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
 
     facts = machine()
-    print(heading(facts), "", TITLES, sep="\n", flush=True)
+    print(heading(facts), flush=True)
     rows = []
     for name in options.names or BENCHMARKS:
         for row in run(name, quick=options.quick):

@@ -44,18 +44,18 @@ def _version(package: str) -> str | None:
 
 
 def heading(facts: dict[str, Any]) -> str:
-    """Return ``machine()`` as text, with a warning where others use the machine too."""
-    packages = ", ".join(f"{name} {number}" for name, number in facts["packages"].items())
+    """Return what stands above the rows: ``machine()``, a warning where others use it too, the titles."""
+    packages = ", ".join(f"{name} {number}" for name, number in facts["packages"].items() if number)
     lines = [
         f"{facts['python']}, {facts['system']}, {facts['cores']} cores, {facts['processor']}".rstrip(", "),
         packages,
     ]
     if facts["load"] is not None and facts["load"] > _BUSY:
         lines.append(f"The machine is busy (load {facts['load']}): trust the ratios, not the times.")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _TITLES])
 
 
-TITLES = f"{'':<27}{'against':<30}{'floor':>9}{'ours':>10}{'ratio':>8}  {'95 %':<12}{'cpu':>5}  target"
+_TITLES = f"{'':<27}{'against':<30}{'floor':>9}{'ours':>10}{'ratio':>8}  {'95 %':<12}{'cpu':>5}  target"
 
 
 def line(row: Row) -> str:
@@ -75,15 +75,12 @@ def _seconds(value: float) -> str:
 
 
 def write(path: Path, facts: dict[str, Any], rows: Iterable[Row]) -> None:
-    """Write everything to a JSON file, four digits a number."""
-    kept = [{key: _rounded(value) for key, value in attrs.asdict(row).items()} for row in rows]
-    path.write_text(json.dumps({"machine": facts, "rows": kept}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    """Write everything to a JSON file."""
+    content = {"machine": facts, "rows": [attrs.asdict(row) for row in rows]}
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _rounded(value: Any) -> Any:
-    return float(f"{value:.4g}") if isinstance(value, float) else value
-
-
-def read(path: Path) -> list[Row]:
-    """Read the rows of such a file."""
-    return [Row(**row) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]]
+def read(path: Path) -> tuple[dict[str, Any], list[Row]]:
+    """Read such a file again."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return content["machine"], [Row(**row) for row in content["rows"]]

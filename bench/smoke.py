@@ -1,8 +1,9 @@
 """``python -m bench.smoke``: fail when a ratio is far above the one in ``baseline.json``.
 
 Far is half as much again, and a benchmark gets several tries, each in a new process: this is to catch a call that has
-become twice as dear, on any machine, and never a busy neighbour. After a change that is meant, the baseline is measured
-anew on a quiet machine: ``python -m bench --json bench/baseline.json``.
+become twice as dear, on any machine, and never a busy neighbour. After a change that is meant, baseline and page are
+made anew on a quiet machine:
+``python -m bench --json bench/baseline.json > docs/explanation/performance.txt``.
 """
 
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from .pair import Row
-from .report import TITLES, heading, line, machine, read
+from .report import heading, line, machine, read
 from .suite import BENCHMARKS, run
 
 BASELINE: Final = Path(__file__).with_name("baseline.json")
@@ -55,8 +56,8 @@ def judge(
 
 def main() -> int:
     """Return the exit code: 1 if a ratio is far out."""
-    baseline = {row.key: row.ratio for row in read(BASELINE)}
-    print(heading(machine()), "", TITLES, sep="\n", flush=True)
+    baseline = {row.key: row.ratio for row in read(BASELINE)[1]}
+    print(heading(machine()), flush=True)
     failures = judge(NAMES, lambda name: run(name, quick=True), baseline, lambda text: print(text, flush=True))
     for failure in failures:
         print(f"FAILED {failure}", file=sys.stderr)

@@ -49,7 +49,12 @@ def main(name: str, *options: str) -> None:
     """Measure one benchmark in this process."""
     benchmark, backend = BENCHMARKS[name]
     rows = anyio.run(benchmark, QUICK if _QUICK in options else FULL, backend, backend=backend)
-    print(json.dumps([attrs.asdict(row) for row in rows]))
+    print(json.dumps([{key: _rounded(value) for key, value in attrs.asdict(row).items()} for row in rows]))
+
+
+def _rounded(value: object) -> object:
+    """Return a number with the four digits that it is worth."""
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 if __name__ == "__main__":

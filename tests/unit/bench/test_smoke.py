@@ -1,7 +1,9 @@
 """The smoke run fails on a ratio that stays far out, and on nothing else."""
 
+from pathlib import Path
+
 from bench.pair import Row
-from bench.report import line, read, write
+from bench.report import heading, line, read, write
 from bench.smoke import BASELINE, NAMES, TRIES, judge
 from bench.suite import BENCHMARKS
 
@@ -54,7 +56,7 @@ def test_no_baseline():
 
 def test_baseline_holds_the_promises():
     """The committed baseline was measured with the targets that the shell is accepted by."""
-    targets = {row.key: row.target for row in read(BASELINE) if row.target is not None}
+    targets = {row.key: row.target for row in read(BASELINE)[1] if row.target is not None}
     assert {
         "sequence, asyncio / by hand": 1.5,
         "sequence, trio / by hand": 2.2,
@@ -71,7 +73,14 @@ def test_json_round_trip(tmp_path):
     """What is written to a JSON file is read again as it was."""
     path = tmp_path / "figures.json"
     write(path, {"python": "any"}, [make_row(2.0, target=1.5)])
-    assert [make_row(2.0, target=1.5)] == read(path)
+    assert ({"python": "any"}, [make_row(2.0, target=1.5)]) == read(path)
+
+
+def test_page_shows_the_baseline():
+    """The documentation's table is the committed baseline, line by line."""
+    facts, rows = read(BASELINE)
+    page = Path(__file__).parents[3] / "docs" / "explanation" / "performance.txt"
+    assert [*heading(facts).splitlines(), *map(line, rows)] == page.read_text(encoding="utf-8").splitlines()
 
 
 def test_line_tells_the_target():
