@@ -173,3 +173,39 @@ def test_reader_that_goes_away(backend):
         assert 2 == process.wait(30)
         last = process.stderr.read().decode().splitlines()[-1]
     assert "harbor-async: cannot write the results: Broken pipe" == last
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@BACKENDS
+def test_progress_is_drawn_on_a_terminal(backend, tmp_path):
+    """On a terminal a bar shows how many calls are answered, and is gone before the table comes."""
+    import pty
+
+    (tmp_path / "calls.jsonl").write_text('{"name":"wait"}\n' * 3)
+    ours, theirs = pty.openpty()
+    arguments = [
+        CATALOG,
+        tmp_path / "calls.jsonl",
+        "-o",
+        tmp_path / "results",
+        "--timeout",
+        "0.3",
+        "--backend",
+        backend,
+    ]
+    command = [*COMMAND, "run", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as process:
+        os.close(theirs)
+        drawn = b"".join(iter(lambda: read_terminal(ours), b"")).decode()
+        table = process.stdout.read()
+    os.close(ours)
+    assert "0 calls, 0 failed" in drawn
+    assert drawn.endswith("\x1b[?25h\r\x1b[1A\x1b[2K")
+    assert ["timed_out", "timeout", "3"] == table.splitlines()[1].split()
+
+
+def read_terminal(fd):
+    try:
+        return os.read(fd, 4096)
+    except OSError:  # how Linux says that the other side has closed it
+        return b""
