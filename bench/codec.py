@@ -124,7 +124,7 @@ FAULTS = {"/city", "/opts/unit", "/opts/precis", "/opts/precise"}
 
 def unguarded(descriptor: ToolDescriptor[..., Any]) -> Callable[[str], Any]:
     """Return the decode of ``descriptor`` without its guards: text to shadow, shadow to arguments."""
-    decoder = descriptor.schema._decoder  # noqa: SLF001 - no public way leaves the guards out
+    decoder = descriptor.schema.decoder
     wire, build = decoder.wire, decoder.build
     return lambda text: build(wire(text))
 

@@ -118,7 +118,7 @@ class Runtime:
             InvalidToolError: ``timeout`` is no finite number of seconds ≥ 0.
             HarborError: The runtime is not open.
         """
-        begun = self._begin(id, name, arguments, self._deadline(timeout))
+        begun = self._begin(id, name, arguments, math.inf if timeout is None else self._deadline(timeout))
         return begun if isinstance(begun, ToolResult) else finish(begun, await self._run(begun))
 
     async def invoke_many(self, calls: Iterable[ToolCall], *, timeout: float | None = None) -> list[ToolResult]:

@@ -30,9 +30,10 @@ async def run(call: Call) -> Any:
     Raises:
         BaseException: The caller's own cancellation or an interrupt, when the call is no child task.
     """
-    original = copy_context()
-    # A child task has its context to itself, so that its first attempt needs no copy.
-    context = original.copy() if call.crew is None else original
+    crew = call.crew
+    # The caller's task waits here, so that its context stays as it is; a child task has one to itself, which its first
+    # attempt may have.
+    context = copy_context() if crew is None else None
     retries: _Retries | None = None
     while True:
         ended = await _attempt(call, context)
@@ -46,15 +47,15 @@ async def run(call: Call) -> Any:
         cut = await retries.wait(call, ended, wait)
         if cut is not None:
             return cut
-        context = original.copy()
+        context = copy_context() if crew is None else crew.context.copy()
 
 
-async def _attempt(call: Call, context: Context) -> Any:
-    """Run the function once, in ``context``.
+async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, PLR0912 - one attempt, top to bottom
+    """Run the function once.
 
-    The function is stepped by hand as far as its first wait, and gets its scope there, below those that it has entered
-    itself by then. What ends before has let nobody else run, so that only the clock can have ended it, and a scope with
-    its timer would cost as much as all the rest.
+    In a ``context`` it is stepped by hand as far as its first wait, and gets its scope there, below those that it has
+    entered itself by then. What ends before has let nobody else run, so that only the clock can have ended it, and a
+    scope with its timer would cost as much as all the rest.
 
     Returns:
         The value, a ``Trouble`` or ``GONE``.
@@ -82,14 +83,21 @@ async def _attempt(call: Call, context: Context) -> Any:
     value: Any = None
     error: BaseException | None = None
     steps: Coroutine[Any, Any, Any] | None = None
-    scope = call.scope = None if backend.steps_first else backend.enter_scope(place, deadline)
+    scope: anyio.CancelScope | None = None
+    if crew is not None:
+        scope = crew.enter_scope(call, deadline)
+    elif not backend.steps_first:
+        scope = call.scope = backend.enter_scope(place, deadline)
     try:
         try:
-            steps = _as_coroutine(context.run(call.function.start, call))
-            step = context.run(steps.send, None)
-            if scope is None:
-                scope = call.scope = backend.enter_scope(place, deadline)
-            value = await _go_on(context, steps, step)
+            if context is None:
+                value = await call.function.start(call)
+            else:
+                steps = _as_coroutine(context.run(call.function.start, call))
+                step = context.run(steps.send, None)
+                if scope is None:
+                    scope = call.scope = backend.enter_scope(place, deadline)
+                value = await _go_on(context, steps, step)
         except StopIteration as stop:  # of the first step: the function has ended without a wait
             value, error = stop.value, stop if steps is None else None
             if error is None and deadline > backend.time() < outer and not call.is_canceled:
@@ -199,7 +207,7 @@ def _settle(  # noqa: PLR0911 - one answer a row
     if crew is None:
         if call.backend.is_canceled(pending):
             return _OUTSIDE
-    elif crew.is_canceled or call.backend.is_canceled(pending):
+    elif crew.has_canceled(pending):
         return GONE
     now = call.backend.time()
     if call.is_canceled or now >= call.deadline or now >= limit:

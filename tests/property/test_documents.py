@@ -54,7 +54,7 @@ def bent(text: bytes, rng: random.Random) -> bytes:
 def test_bent_text_never_escapes(tp: Any, seed: int, limits: tuple[int, int]) -> None:
     """Text that was bent byte by byte gives a value or our error, the same for bytes, str and bytearray."""
     schema = schema_of(tp)
-    root = schema._decoder.root
+    root = schema.decoder.root
     rng = random.Random(seed)
     for _ in range(40):
         data = bent(json.dumps(document(root, rng), ensure_ascii=rng.random() < 0.5).encode(), rng)
@@ -121,7 +121,7 @@ def doubled(value: Any, rng: random.Random, room: list[int]) -> str:
 def test_doubled_keys_are_always_seen(tp: Any, seed: int) -> None:
     """A document that fits is refused as soon as one of its keys is given twice, anywhere, and for that alone."""
     schema = schema_of(tp)
-    root = schema._decoder.root
+    root = schema.decoder.root
     rng = random.Random(seed)
     for _ in range(15):
         value = document(root, rng)
@@ -140,7 +140,7 @@ def test_doubled_keys_are_always_seen(tp: Any, seed: int) -> None:
 def test_results_come_back_the_same(tp: Any, seed: int) -> None:
     """What was decoded is encoded to a text that its schema takes, and that decodes to an equal value."""
     schema = schema_of(tp)
-    root = schema._decoder.root
+    root = schema.decoder.root
     validator = jsonschema_rs.validator_for(schema.out_schema, validate_formats=True)
     rng = random.Random(seed)
     for _ in range(20):

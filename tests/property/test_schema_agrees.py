@@ -151,7 +151,7 @@ class Tally:
 @given(types(), st.integers(0, 2**32))
 def _compare(tp: Any, seed: int) -> None:
     schema = schema_of(tp)
-    root = schema._decoder.root
+    root = schema.decoder.root
     labels = _labels(root)
     validator = jsonschema_rs.validator_for(schema.args_schema, validate_formats=True)
     rng = random.Random(seed)

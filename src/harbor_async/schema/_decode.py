@@ -17,6 +17,8 @@ from ._shadow import Shadows
 
 _NO_ARGUMENTS: Final = frozenset({b"", b"null"})
 _UNBOUNDED: Final = 2**62
+_SPACED: Final = (" :", "\t:", "\n:", "\r:")
+_SPACED_BYTES: Final = tuple(map(str.encode, _SPACED))
 
 
 @attrs.frozen(eq=False)

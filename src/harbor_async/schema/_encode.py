@@ -48,7 +48,8 @@ class Encoder:
             data = encode(plain)
             if self.has_floats and b"null" in data:
                 require_finite(plain)
-            self.wire(data)
+            if check:
+                self.wire(data)
         except Exception:  # noqa: BLE001 - reading the user's object may raise anything; the careful path says what it was
             return self._careful(value, check=check)
         return data
