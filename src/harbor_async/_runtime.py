@@ -15,11 +15,12 @@ from ._limiter import Limiter
 from ._limits import Limits
 from ._policy import check_seconds
 from ._results import Arguments, ToolCall, ToolResult
-from ._serve import admit, answer, decode, finish, refusal, run_in_turn
+from ._serve import admit, answer, finish, refusal, run_in_turn
 from ._shell import run
 from ._tool import ToolDescriptor
 from .errors import (
     HarborError,
+    InvalidArgumentsError,
     InvalidToolError,
     ToolCanceledError,
     ToolError,
@@ -192,11 +193,12 @@ class Runtime:
         if crew is not None and crew.deadline < deadline:
             deadline = crew.deadline
         call = Call(self._open(), tool, id, arguments, self.limits, self._random, deadline, crew, index)
-        refused = decode(call)
-        if refused is None and self._limiter is not None:
-            trouble = admit(call, self._limiter, is_bounded=is_bounded)
-            refused = None if trouble is None else answer(call, trouble)
-        return call if refused is None else refused
+        try:
+            call.bound = tool.decode(arguments, self.limits)
+        except InvalidArgumentsError as exc:
+            return answer(call, refusal(exc, "invalid"))
+        refused = None if self._limiter is None else admit(call, self._limiter, is_bounded=is_bounded)
+        return call if refused is None else answer(call, refused)
 
     def _run(self, call: Call) -> Awaitable[Any]:
         return run(call) if self._limiter is None else run_in_turn(call, self._limiter)

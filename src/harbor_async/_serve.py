@@ -11,15 +11,6 @@ from ._shell import guard, run
 from .errors import InvalidArgumentsError, InvalidOutputError, OverloadedError, ToolError, clip
 
 
-def decode(call: Call) -> ToolResult | None:
-    """Decode a call's arguments before anything waits; a call whose arguments do not fit is answered at once."""
-    try:
-        call.bound = call.function.decode(call.arguments, call.limits)
-    except InvalidArgumentsError as exc:
-        return answer(call, refusal(exc, "invalid"))
-    return None
-
-
 def finish(call: Call, ended: Any) -> ToolResult:
     """Make the envelope of what ``run`` gave."""
     if type(ended) is Trouble:

@@ -19,7 +19,7 @@ from ._context import ToolContext
 from ._limits import Limits
 from ._policy import ToolPolicy, check_seconds
 from ._results import Arguments, ToolResult
-from ._serve import decode, finish
+from ._serve import answer, finish, refusal
 from ._shell import run
 from .errors import InvalidArgumentsError, InvalidExampleError, InvalidToolError
 from .schema._function import Bound, FunctionSchema, compile_function
@@ -251,7 +251,11 @@ class ToolDescriptor(Generic[P, R]):
         backend = _backend.current()
         deadline = math.inf if timeout is None else backend.time() + timeout
         call = Call(backend, self, "", arguments, _DEFAULT_LIMITS, random, deadline)
-        return decode(call) or finish(call, await run(call))
+        try:
+            call.bound = self.decode(arguments)
+        except InvalidArgumentsError as exc:
+            return answer(call, refusal(exc, "invalid"))
+        return finish(call, await run(call))
 
 
 def describe(function: Callable[P, Awaitable[R]], /, **options: Unpack[ToolOptions]) -> ToolDescriptor[P, R]:
