@@ -30,6 +30,13 @@ async def wait() -> None:
     await anyio.sleep_forever()
 
 
+@ha.tool(policy=ha.ToolPolicy(timeout=None))
+async def stay() -> None:
+    """Wait, and heed no cancellation."""
+    with anyio.CancelScope(shield=True):
+        await wait()
+
+
 @ha.tool
 async def leave() -> None:
     """End the program."""
@@ -43,5 +50,5 @@ async def peak() -> int:
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
-catalog = ha.Catalog([add, size, wait, leave, peak])
+catalog = ha.Catalog([add, size, wait, stay, leave, peak])
 not_a_catalog = [add]

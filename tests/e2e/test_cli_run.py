@@ -151,6 +151,26 @@ def test_signal_ends_a_run_cleanly(backend, number, tmp_path):
     assert f"ended early by {number.name}; the rest of the calls was not read" == table.splitlines()[-1]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@BACKENDS
+def test_second_signal_waits_for_nobody(backend, tmp_path):
+    """A tool that heeds no cancellation holds up the first Ctrl-C, and not the second; finished results are on disk."""
+    output = tmp_path / "results.jsonl"
+    command = [*COMMAND, "run", str(CATALOG), "-", "-o", str(output), "--backend", backend]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        process.stdin.write('{"id":"1","name":"add","arguments":{"a":1}}\n{"name":"stay"}\n{"name":"wait"}\n')
+        process.stdin.flush()
+        begun = (line for line in process.stderr if line == "begun\n")
+        assert ["begun\n", "begun\n"] == [next(begun), next(begun)]
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(signal.SIGINT)
+        assert 130 == process.wait(10)
+    assert {"1": ("succeeded", None)} == ends(output.read_text())
+
+
 @BACKENDS
 def test_tool_that_ends_the_program(backend):
     """A tool that calls sys.exit() ends the run like a signal: each call has its answer, and the cause is told."""

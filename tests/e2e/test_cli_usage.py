@@ -86,7 +86,7 @@ def test_tools_lists_what_is_there():
     assert ["tool", "side", "effect  description"] == rows[0]
     assert ["add", "-", "Add."] in rows
     assert ["wait", "write", "Say that it has begun, and wait for ever."] in rows
-    assert 6 == len(rows)
+    assert 7 == len(rows)
 
 
 def test_catalog_of_a_module_in_the_working_directory(tmp_path):

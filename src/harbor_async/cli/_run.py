@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -212,14 +213,22 @@ async def invoke(runtime: Runtime, call: ToolCall, timeout: float | None, stop: 
 
 
 async def stop_at_signal(stop: Stop) -> None:
-    """Call ``stop`` with the exit code and the cause when SIGINT or SIGTERM comes. A second one takes its usual way."""
+    """Call ``stop`` with the exit code and the cause when SIGINT or SIGTERM comes. A second one ends the process."""
     try:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async for number in signals:
-                stop(128 + int(number), signal.Signals(number).name)
-                return
+            number = await anext(signals)
     except NotImplementedError:  # asyncio on Windows: Ctrl-C arrives as KeyboardInterrupt
         return
+    for again in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(again, _quit)
+    stop(128 + int(number), signal.Signals(number).name)
+
+
+def _quit(number: int, _: object) -> None:
+    """End the process at once: the event loops themselves would wait for a tool that shields itself from its end."""
+    if os.isatty(2):
+        os.write(2, b"\x1b[?25h\n")  # the progress bar has hidden the cursor
+    os._exit(128 + number)
 
 
 async def _redraw(redraw: Callable[[], None]) -> None:
