@@ -7,7 +7,7 @@ a ``Runtime`` keeps one while it is entered.
 import asyncio
 import math
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -25,8 +25,7 @@ class Child(Protocol):
 
 
 C = TypeVar("C", bound=Child)
-Run: TypeAlias = Callable[[C], Awaitable[Any]]
-Done: TypeAlias = Callable[[C, Any], None]
+Done: TypeAlias = Callable[[Any, Any], None]
 
 
 class Backend:
@@ -88,9 +87,9 @@ class Backend:
         while True:  # after a blocked loop asyncio can need more than one checkpoint to deliver
             await checkpoint()
 
-    def crew(self) -> "Crew":
-        """Make a crew for the running task."""
-        return Crew(self)
+    def crew(self, done: "Done") -> "Crew":
+        """Make a crew for the running task; see ``Crew`` for ``done``."""
+        return Crew(self, done)
 
 
 class _AsyncioBackend(Backend):
@@ -116,6 +115,8 @@ class _AsyncioBackend(Backend):
         task = asyncio.current_task(self._loop)
         if task is None:
             return None, 0, math.inf
+        if task._must_cancel:  # type: ignore[attr-defined]  # noqa: SLF001 - a cancellation that waits for an await
+            return None, task.cancelling(), -math.inf
         if self._states is None:
             return None, task.cancelling(), self.effective_deadline()
         state = self._states.get(task)
@@ -157,12 +158,14 @@ class _AsyncioBackend(Backend):
     async def leave(self, pending: int, error: BaseException | None) -> None:
         # The scope first: anyio delivers through task.cancel(), so both counts rise, and a scope ends only a
         # cancellation that carries anyio's own mark, which a new checkpoint gives.
-        if self.effective_deadline() <= self.time():
+        # A native one that has not been delivered yet must be, or it strikes again.
+        task = asyncio.current_task(self._loop)
+        if self.effective_deadline() <= self.time() or getattr(task, "_must_cancel", False):
             await super().leave(pending, error)
         raise error if isinstance(error, asyncio.CancelledError) else asyncio.CancelledError
 
-    def crew(self) -> "Crew":
-        return _TaskCrew(self)
+    def crew(self, done: "Done") -> "Crew":
+        return _TaskCrew(self, done)
 
 
 class _TrioBackend(Backend):
@@ -208,6 +211,20 @@ def current() -> Backend:
     return _AsyncioBackend() if anyio.get_cancelled_exc_class() is asyncio.CancelledError else _TrioBackend()
 
 
+class Fault:
+    """What a child raised all the same, or what kept it from being run.
+
+    Attributes:
+        error: The exception.
+    """
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        """Keep it."""
+        self.error = error
+
+
 class Crew:
     """The child tasks of one batch. Leaving it waits for every child, whatever happens.
 
@@ -220,9 +237,15 @@ class Crew:
         context: The context variables that every child begins with.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        """Make a crew for the running task."""
+    def __init__(self, backend: Backend, done: Done) -> None:
+        """Make a crew for the running task.
+
+        Args:
+            backend: The running event loop.
+            done: Called once for each child, with it and with what its run gave, or a ``Fault``.
+        """
         self._backend = backend
+        self._done = done
         self._pending = backend.cancelling()
         self._group = anyio.create_task_group()
         self._interrupt: BaseException | None = None
@@ -260,12 +283,16 @@ class Crew:
         if error is None and self._backend.is_canceled(self._pending):
             await self._backend.leave(self._pending, cut)
 
-    def spawn(self, run: Run[C], done: Done[C], child: C) -> None:
-        """Start ``run(child)`` as a task; ``done(child, ended)`` is called with what it gave."""
-        self._group.start_soon(self._run, run, done, child)
+    def spawn(self, run: Callable[[C], Coroutine[Any, Any, Any]], child: C) -> None:
+        """Start ``run(child)`` as a task."""
+        self._group.start_soon(self._run, run, child)
 
-    async def _run(self, run: Run[C], done: Done[C], child: C) -> None:
-        done(child, await run(child))
+    async def _run(self, run: Callable[[C], Coroutine[Any, Any, Any]], child: C) -> None:
+        try:
+            ended = await run(child)
+        except Exception as exc:  # noqa: BLE001 - a fault of ours must not take the other children with it
+            ended = Fault(exc)
+        self._done(child, ended)
 
     def cancel(self) -> None:
         """Tell every child to stop, and those that start later."""
@@ -299,15 +326,16 @@ class _TaskCrew(Crew):
     all deadlines: a timer for each is a third of what a scope costs, and the loop's heap compares them in Python.
     """
 
-    def __init__(self, backend: "_AsyncioBackend") -> None:
+    def __init__(self, backend: "_AsyncioBackend", done: Done) -> None:
         self._backend: _AsyncioBackend = backend
+        self._done = done
         self._pending = backend.cancelling()
         self.deadline = backend.effective_deadline()
         self._interrupt = None
         self.is_canceled = False
         self.context = copy_context()
         self._loop = asyncio.get_running_loop()
-        self._children: dict[Child, asyncio.Task[None]] = {}
+        self._children: dict[asyncio.Task[Any], Child] = {}
         self._idle: asyncio.Future[None] | None = None
         self._due: list[tuple[float, int, Child]] = []
         self._order = count()
@@ -335,22 +363,22 @@ class _TaskCrew(Crew):
             self._timer.cancel()
         await self._end(error, cut)
 
-    def spawn(self, run: Run[C], done: Done[C], child: C) -> None:
-        task = self._loop.create_task(self._run(run, done, child))
-        if not task.done():  # an eager task may have ended already
-            self._children[child] = task
+    def spawn(self, run: Callable[[C], Coroutine[Any, Any, Any]], child: C) -> None:
+        task: asyncio.Task[Any] = self._loop.create_task(run(child))
+        self._children[task] = child
+        task.add_done_callback(self._end_child)
 
-    async def _run(self, run: Run[C], done: Done[C], child: C) -> None:
-        try:
-            done(child, await run(child))
-        finally:
-            self._children.pop(child, None)
-            if not self._children and self._idle is not None and not self._idle.done():
-                self._idle.set_result(None)
+    def _end_child(self, task: "asyncio.Task[Any]") -> None:
+        # A callback, and no last line of the task: a task that is canceled before its first step runs no line at all.
+        child = self._children.pop(task)
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        self._done(child, task.result() if error is None else Fault(error))
+        if not self._children and self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
 
     def cancel(self) -> None:
         self.is_canceled = True
-        for child in self._children:
+        for child in self._children.values():
             if child.scope is not None:
                 child.scope.cancel()
 
@@ -383,9 +411,8 @@ class _TaskCrew(Crew):
                 scope.cancel()
         self._set_timer()
 
-    def has_canceled(self, pending: int) -> bool:
-        # No scope of another task surrounds this one, so there is no more to ask.
-        return self.is_canceled or self._backend.cancelling() > pending
+    def has_canceled(self, pending: int) -> bool:  # noqa: ARG002 - who cancels this task natively is no caller of ours
+        return self.is_canceled
 
 
 _MANY = 64

@@ -2,14 +2,14 @@
 
 import math
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Self, cast
 
 import anyio
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 
-from ._backend import Backend, Crew
+from ._backend import Backend, Crew, Fault
 from ._call import GONE, Call, Trouble
 from ._limits import Limits
 from ._policy import ToolPolicy
@@ -20,7 +20,7 @@ from .errors import HarborError
 
 Begin = Callable[..., "Call | ToolResult"]
 """Makes the parts of a ``ToolCall`` a ``Call`` in flight, or answers it at once; see ``Runtime``."""
-Run = Callable[[Call], Awaitable[Any]]
+Run = Callable[[Call], Coroutine[Any, Any, Any]]
 """Runs such a ``Call``; the answers are those of the shell's ``run``."""
 
 
@@ -35,13 +35,13 @@ async def answer_all(
         if ended is not GONE:
             results[call.index] = finish(call, ended)
 
-    async with backend.crew() as crew:
+    async with backend.crew(answer) as crew:
         for index, tool_call in enumerate(calls):
             begun = begin(tool_call.id, tool_call.name, tool_call.arguments, deadline, crew, index)
             if isinstance(begun, ToolResult):
                 results[index] = begun
             else:
-                crew.spawn(run, answer, begun)
+                crew.spawn(run, begun)
     # A crew that is left without raising has not been canceled, and then every child has answered.
     return [result for result in results if result is not None]
 
@@ -121,13 +121,13 @@ class Stream:
         if self._crew is not None:
             msg = "a stream can be entered once"
             raise HarborError(msg)
-        crew = self._crew = self._backend.crew()
+        crew = self._crew = self._backend.crew(self._end)
         await crew.__aenter__()
         # An async source may wait for ever, so that the deadline must end it; any other has its calls ready, and
         # each of them gets an answer.
         deadline = self._deadline if isinstance(self._calls, AsyncIterable) else math.inf
         source = Call(self._backend, _Source(), "", None, self._limits, _no_chance, deadline, crew)
-        crew.spawn(self._pull, self._end_pull, source)
+        crew.spawn(self._pull, source)
         return self
 
     async def __aexit__(
@@ -169,14 +169,17 @@ class Stream:
         self._room.set()
         return self._ended.popleft()
 
-    def _pull(self, source: Call) -> Awaitable[Any]:
+    def _pull(self, source: Call) -> Coroutine[Any, Any, Any]:
         return guard(source, self._pull_all)
 
-    def _end_pull(self, _: Call, ended: Any) -> None:
-        if type(ended) is Trouble and ended.stop_reason != "deadline":
-            self._error = HarborError(ended.failure.message)
-        self._is_exhausted = True
-        self._news.set()
+    def _end(self, call: Call, ended: Any) -> None:
+        if isinstance(call.function, _Source):
+            if type(ended) is Fault or (type(ended) is Trouble and ended.stop_reason != "deadline"):
+                self._error = HarborError("the source of the calls was canceled from within")
+            self._is_exhausted = True
+        elif ended is not GONE:
+            self._ended.append(finish(call, ended))
+        self._news.set()  # also for the interrupt that a call without an answer may have brought
 
     async def _pull_all(self, _: Call) -> None:
         try:
@@ -219,13 +222,7 @@ class Stream:
         if isinstance(begun, ToolResult):
             self._put(begun)
         else:
-            self._crew.spawn(self._run, self._answer, begun)
-
-    def _answer(self, call: Call, ended: Any) -> None:
-        if ended is GONE:
-            self._news.set()  # for the interrupt that may have been the cause
-        else:
-            self._put(finish(call, ended))
+            self._crew.spawn(self._run, begun)
 
     def _put(self, result: ToolResult) -> None:
         self._ended.append(result)

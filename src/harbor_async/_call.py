@@ -96,7 +96,6 @@ class Call:
 
     attempt_deadline: float
     bound: Any
-    ticket: Any
     scope: anyio.CancelScope | None
 
     def __init__(  # noqa: PLR0917 - what tells one call from another; keywords cost on the hot path
@@ -122,6 +121,7 @@ class Call:
         self.deadline = deadline
         self.crew = crew
         self.index = index
+        self.ticket: Any = None
         self.attempts = 0
         self.scope = None
         self.is_canceled = False
@@ -238,6 +238,15 @@ def raised(call: Call, error: BaseException) -> Trouble:
     )
     stop_reason: StopReason | None = None if isinstance(leaf, Exception) else "permanent"
     return Trouble(failure, stop_reason, error=error, verdict=verdict)
+
+
+def faulted(call: Call, error: BaseException) -> Trouble:
+    """Answer a child whose task broke, or was canceled before its first step."""
+    if isinstance(error, call.backend.canceled):
+        return canceled(call, error, in_attempt=False)
+    trouble = raised(call, error)
+    trouble.stop_reason = "permanent"
+    return trouble
 
 
 def _cause(call: Call, error: BaseException | None) -> BaseException | None:

@@ -15,10 +15,11 @@ class Ticket:
         is_granted: Whether its place was handed over.
     """
 
-    __slots__ = ("_called", "is_granted")
+    __slots__ = ("_called", "_limiter", "is_granted")
 
-    def __init__(self, *, is_granted: bool) -> None:
+    def __init__(self, limiter: "Limiter", *, is_granted: bool) -> None:
         """Make a turn that has come, or one that is waited for."""
+        self._limiter: Limiter | None = limiter
         self.is_granted = is_granted
         self._called = None if is_granted else anyio.Event()
 
@@ -32,6 +33,12 @@ class Ticket:
         """Wait until a place was handed over."""
         if self._called is not None:
             await self._called.wait()
+
+    def leave(self) -> None:
+        """Give the place back or leave the queue; nothing when that was done before."""
+        limiter, self._limiter = self._limiter, None
+        if limiter is not None:
+            limiter.dismiss(self)
 
 
 class Limiter:
@@ -55,17 +62,17 @@ class Limiter:
         most = self._limits.max_running
         if most is None or (self._running < most and not self._queue):
             self._running += 1
-            return Ticket(is_granted=True)
+            return Ticket(self, is_granted=True)
         longest = self._limits.max_queued
         if is_bounded and longest is not None and len(self._queue) >= longest:
             msg = f"{self._running} calls run and {len(self._queue)} wait, which is the limit; try again later"
             raise OverloadedError(msg)
-        ticket = Ticket(is_granted=False)
+        ticket = Ticket(self, is_granted=False)
         self._queue.append(ticket)
         return ticket
 
-    def leave(self, ticket: Ticket) -> None:
-        """Give the place back, to the first in the queue if any, or leave the queue."""
+    def dismiss(self, ticket: Ticket) -> None:
+        """Take a place back, for the first in the queue if any, or take ``ticket`` out of the queue."""
         if not ticket.is_granted:
             self._queue.remove(ticket)
         elif self._queue:

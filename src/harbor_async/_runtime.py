@@ -1,7 +1,7 @@
 """The runtime: a catalog plus limits, and everything that has state."""
 
 import math
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable
 from random import Random
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
@@ -200,8 +200,8 @@ class Runtime:
         refused = None if self._limiter is None else admit(call, self._limiter, is_bounded=is_bounded)
         return call if refused is None else answer(call, refused)
 
-    def _run(self, call: Call) -> Awaitable[Any]:
-        return run(call) if self._limiter is None else run_in_turn(call, self._limiter)
+    def _run(self, call: Call) -> Coroutine[Any, Any, Any]:
+        return run(call) if call.ticket is None else run_in_turn(call)
 
 
 def _error(call: Call, trouble: Trouble) -> BaseException:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from ._call import Call, Trouble, without_traceback
+from ._backend import Fault
+from ._call import Call, Trouble, faulted, without_traceback
 from ._categories import Outcome
 from ._classify import classify
 from ._limiter import Limiter
@@ -12,9 +13,13 @@ from .errors import InvalidArgumentsError, InvalidOutputError, OverloadedError, 
 
 
 def finish(call: Call, ended: Any) -> ToolResult:
-    """Make the envelope of what ``run`` gave."""
+    """Make the envelope of what ``run`` gave, or of the ``Fault`` of a child."""
     if type(ended) is Trouble:
         return answer(call, ended)
+    if type(ended) is Fault:
+        if call.ticket is not None:
+            call.ticket.leave()
+        return answer(call, faulted(call, ended.error))
     try:
         encoded = call.function.encode(ended)
     except InvalidOutputError as exc:
@@ -48,7 +53,7 @@ def admit(call: Call, limiter: Limiter, *, is_bounded: bool = True) -> Trouble |
     return None
 
 
-async def run_in_turn(call: Call, limiter: Limiter) -> Any:
+async def run_in_turn(call: Call) -> Any:
     """Run an admitted call when its turn comes; the answers are those of ``run``."""
     try:
         if not call.ticket.is_granted:
@@ -57,7 +62,7 @@ async def run_in_turn(call: Call, limiter: Limiter) -> Any:
                 return ended
         return await run(call)
     finally:
-        limiter.leave(call.ticket)
+        call.ticket.leave()
 
 
 def refusal(error: ToolError, stop_reason: StopReason, outcome: Outcome = Outcome.FAILED) -> Trouble:

@@ -69,9 +69,10 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
     place, pending, outer = backend.enter()
     now = backend.time()
     if outer <= now:
-        if crew is not None:
+        if crew is None:
+            await backend.leave(pending, None)
+        elif crew.has_canceled(pending):
             return GONE
-        await backend.leave(pending, None)
     if call.is_canceled:
         return canceled(call, None, in_attempt=False)
     if now >= call.deadline:
