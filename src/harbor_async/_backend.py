@@ -372,9 +372,11 @@ class _TaskCrew(Crew):
         # A callback, and no last line of the task: a task that is canceled before its first step runs no line at all.
         child = self._children.pop(task)
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        self._done(child, task.result() if error is None else Fault(error))
-        if not self._children and self._idle is not None and not self._idle.done():
-            self._idle.set_result(None)
+        try:
+            self._done(child, task.result() if error is None else Fault(error))
+        finally:
+            if not self._children and self._idle is not None and not self._idle.done():
+                self._idle.set_result(None)
 
     def cancel(self) -> None:
         self.is_canceled = True

@@ -108,7 +108,10 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
         finally:
             call.scope = None
             if scope is not None:
-                scope.__exit__(None, None, None)
+                try:
+                    scope.__exit__(None, None, None)
+                except Exception as exc:  # noqa: BLE001 - the function has left a scope of its own open
+                    error = error or exc
         settled = _settle(call, error, limit, pending, in_attempt=True)
         if settled is _OUTSIDE:
             await backend.leave(pending, error)
