@@ -50,7 +50,7 @@ async def run(call: Call) -> Any:
         context = copy_context() if crew is None else crew.context.copy()
 
 
-async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, PLR0912 - one attempt, top to bottom
+async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, PLR0912, PLR0915 - one, top to bottom
     """Run the function once.
 
     In a ``context`` it is stepped by hand as far as its first wait, and gets its scope there, below those that it has
