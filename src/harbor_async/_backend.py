@@ -138,15 +138,15 @@ class _AsyncioBackend(Backend):
         assert self._states is not None  # noqa: S101 - steps_first
         self._states[task].cancel_scope = top
         top._child_scopes.discard(scope)  # noqa: SLF001 - here and below: as above
-        scope._tasks.discard(task)  # noqa: SLF001
-        top._tasks.add(task)  # noqa: SLF001
-        scope._parent_scope = place  # noqa: SLF001
+        scope._tasks.discard(task)  # noqa: SLF001 - as above
+        top._tasks.add(task)  # noqa: SLF001 - as above
+        scope._parent_scope = place  # noqa: SLF001 - as above
         if place is not None:
-            place._child_scopes.add(scope)  # noqa: SLF001
+            place._child_scopes.add(scope)  # noqa: SLF001 - as above
         lowest = top
-        while lowest._parent_scope is not place:  # noqa: SLF001
-            lowest = lowest._parent_scope  # noqa: SLF001
-        lowest._reparent(scope)  # noqa: SLF001
+        while lowest._parent_scope is not place:  # noqa: SLF001 - as above
+            lowest = lowest._parent_scope  # noqa: SLF001 - as above
+        lowest._reparent(scope)  # noqa: SLF001 - as above
 
     def cancelling(self) -> int:
         task = asyncio.current_task(self._loop)
@@ -193,7 +193,7 @@ class _TrioBackend(Backend):
         scope.__enter__()
         if top is not place:
             status = task._cancel_status  # noqa: SLF001 - here and below: as above
-            task._activate_cancel_status(top)  # noqa: SLF001
+            task._activate_cancel_status(top)  # noqa: SLF001 - as above
             lowest = top
             while lowest.parent is not place:
                 lowest = lowest.parent

@@ -1,7 +1,6 @@
 """Full-text search over tools, by SQLite's FTS5 in memory."""
 
 import re
-import sqlite3
 from collections.abc import Iterable
 from threading import Lock
 
@@ -16,6 +15,8 @@ class SearchIndex:
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         """Index names, descriptions and tags."""
+        import sqlite3  # noqa: PLC0415 - only a search needs it, and some builds of Python have none
+
         self._tools = tuple(tools)
         self._lock = Lock()
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)

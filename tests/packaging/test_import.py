@@ -35,6 +35,7 @@ OPTIONAL = {
     "opentelemetry",
     "prometheus_client",
     "rich",
+    "sqlite3",
     "structlog",
     "trio",
     "typer",

@@ -55,4 +55,5 @@ def test_plain_dependencies_are_those_of_the_design(wheel):
     (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     requirements = message_from_string(wheel.read(name).decode()).get_all("Requires-Dist")
     plain = {item.partition(">")[0] for item in requirements if "extra ==" not in item}
-    assert {"anyio", "attrs", "cattrs", "docstring-parser", "msgspec", "stamina", "trio"} == plain
+    expected = {"anyio", "attrs", "cattrs", "docstring-parser", "msgspec", "stamina", "trio", "typing-extensions"}
+    assert expected == plain

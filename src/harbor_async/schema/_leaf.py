@@ -146,7 +146,7 @@ def enumeration(cls: "type[enum.Enum]", where: str) -> Leaf:
     plain = tuple(str.__str__(value) if isinstance(value, str) else int(value) for value in values)
     _check_int64(plain, where, name)
     members = dict(zip(plain, cls, strict=True))
-    has_missing = cls._missing_.__func__ is not enum.Enum._missing_.__func__  # type: ignore[attr-defined]
+    has_missing = cls._missing_.__func__ is not enum.Enum._missing_.__func__  # type: ignore[attr-defined]  # typeshed sees no method in it
     leaf = choice(plain, members if has_missing or plain != values else None)
     if leaf.build is None:
         leaf.wire, leaf.python = cls, (cls,)
