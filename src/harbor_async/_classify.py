@@ -5,7 +5,6 @@ import re
 import socket
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import cast
 
@@ -256,6 +255,8 @@ def parse_retry_after(text: str) -> float | None:
     text = text.strip()
     if re.fullmatch(r"[0-9]{1,18}(\.[0-9]+)?", text):
         return float(text)
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - dates are rare, and its imports cost 13 ms
+
     try:
         ahead = (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
     except (TypeError, ValueError):  # no date, or one without a zone
