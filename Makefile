@@ -39,8 +39,10 @@ clean: ## Remove the environment and everything built.
 	rm -rf $(VENV) .nox .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist docs/_build
 
 # One stamp a level, so that a second make installs nothing. A changed pyproject.toml installs again.
+# An environment that is there already and works is taken as it is.
 $(VENV)/.venv:
-	@python='$(or $(PYTHON),$(FIND_PYTHON))'; \
+	@if $(BIN)/python -c 'import pip; $(NEW_ENOUGH)' >/dev/null 2>&1; then exit 0; fi; \
+	python='$(or $(PYTHON),$(FIND_PYTHON))'; \
 	if ! "$${python:-false}" -c '$(NEW_ENOUGH)' >/dev/null 2>&1; then \
 		echo "harbor_async needs Python 3.11 or newer with its venv module (Debian: apt-get install python3-venv)." >&2; \
 		echo "Found: $${python:-none on the PATH}. Name another one: make PYTHON=/path/to/python3.11 ..." >&2; \

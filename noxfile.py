@@ -4,17 +4,22 @@ Where ``HARBOR_CI`` is set, whatever a test needs and does not find is a failure
 """
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import nox
 
 nox.needs_version = ">=2025.5"
 nox.options.reuse_venv = "yes"
-nox.options.error_on_missing_interpreters = False
-nox.options.sessions = ["layers", "lint", "types", "wheel", "docs", "bench", "bfcl", "changelog"]
+nox.options.download_python = "never"
+
+OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
+PYTHONS = sorted({"3.11", "3.12", "3.13", OWN})
+WHEELS = [f"wheel-{version}" for version in PYTHONS]
+nox.options.sessions = ["layers", "lint", "types", *WHEELS, "docs", "bench", "bfcl", "changelog"]
 
 PROJECT = nox.project.load_toml("pyproject.toml")
-PYTHONS = ["3.11", "3.12", "3.13"]
 HERE = Path(__file__).parent
 
 
@@ -48,15 +53,35 @@ def types(session: nox.Session) -> None:
     session.run(*pyright, "--ignoreexternal", "--verifytypes", "harbor_async")
 
 
-@nox.session(python=PYTHONS)
 def wheel(session: nox.Session) -> None:
     """Run the tests against the built wheel, not against src."""
     dist = Path(session.create_tmp()) / "dist"
     session.run("python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(dist), ".", silent=True)
     built = max(dist.glob("harbor_async-*.whl"), key=os.path.getmtime)
     session.install("--force-reinstall", "--no-deps", str(built))
-    session.install(f"harbor-async[cli] @ {built.resolve().as_uri()}", *group("test"))
-    session.run("python", "-m", "pytest", *session.posargs, env={"HARBOR_WHEEL": str(built.resolve())})
+    session.install(f"harbor-async[cli] @ {built.resolve().as_uri()}", *group("test"), "pytest-xdist>=3.8")
+    parallel = ("--numprocesses=logical", "--dist=worksteal")
+    env = {"HARBOR_WHEEL": str(built.resolve())}
+    session.run("python", "-m", "pytest", *(session.posargs or parallel), env=env)
+
+
+def no_wheel(session: nox.Session) -> None:
+    """Stand in for the tests on a Python that this machine has not."""
+    session.skip(f"{session.name.replace('wheel-', 'python')} is not there, or does not start")
+
+
+def starts(version: str) -> bool:
+    """Say whether an interpreter is there and runs: where pyenv is, a name on the PATH may lead nowhere."""
+    command = [f"python{version}", "-c", ""]
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603 - our own list
+    except OSError:
+        return False
+
+
+for version in PYTHONS:
+    found: str | bool | None = None if version == OWN else (version if starts(version) else False)
+    nox.session(no_wheel if found is False else wheel, python=found, name=f"wheel-{version}", tags=["wheel"])
 
 
 @nox.session
