@@ -8,7 +8,7 @@ import asyncio
 import math
 import sys
 from collections.abc import Callable, Coroutine
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from heapq import heapify, heappop, heappush
 from itertools import count
 from types import TracebackType
@@ -78,13 +78,15 @@ class Backend:
         return self.effective_deadline() <= self.time()
 
     async def leave(self, pending: int, error: BaseException | None) -> None:  # noqa: ARG002 - as above
-        """Let out the cancellation that ``is_canceled`` found; never returns.
+        """Let out the cancellation that ``is_canceled`` found.
+
+        It returns only when there is none any more: a passed deadline that was put off before it was delivered.
 
         Args:
             pending: As for ``is_canceled``.
             error: What came out of the canceled code, if anything.
         """
-        while True:  # after a blocked loop asyncio can need more than one checkpoint to deliver
+        while self.effective_deadline() <= self.time():  # a blocked loop can need more than one checkpoint to deliver
             await checkpoint()
 
     def crew(self, done: "Done") -> "Crew":
@@ -159,10 +161,11 @@ class _AsyncioBackend(Backend):
         # The scope first: anyio delivers through task.cancel(), so both counts rise, and a scope ends only a
         # cancellation that carries anyio's own mark, which a new checkpoint gives.
         # A native one that has not been delivered yet must be, or it strikes again.
-        task = asyncio.current_task(self._loop)
-        if self.effective_deadline() <= self.time() or getattr(task, "_must_cancel", False):
-            await super().leave(pending, error)
-        raise error if isinstance(error, asyncio.CancelledError) else asyncio.CancelledError
+        if getattr(asyncio.current_task(self._loop), "_must_cancel", False):
+            await checkpoint()
+        await super().leave(pending, error)
+        if self.cancelling() > pending:
+            raise error if isinstance(error, asyncio.CancelledError) else asyncio.CancelledError
 
     def crew(self, done: "Done") -> "Crew":
         return _TaskCrew(self, done)
@@ -233,7 +236,6 @@ class Crew:
 
     Attributes:
         is_canceled: Whether the crew was told to stop.
-        deadline: When the scopes round the crew end, for children that are outside of those scopes.
         context: The context variables that every child begins with.
     """
 
@@ -250,8 +252,12 @@ class Crew:
         self._group = anyio.create_task_group()
         self._interrupt: BaseException | None = None
         self.is_canceled: bool = False
-        self.deadline: float = math.inf
-        self.context = copy_context()
+        self.context: Context = copy_context()
+
+    @property
+    def deadline(self) -> float:
+        """When the scopes round the crew end, for children that are outside of those scopes."""
+        return math.inf
 
     async def __aenter__(self) -> Self:
         """Open the crew."""
@@ -330,10 +336,11 @@ class _TaskCrew(Crew):
         self._backend: _AsyncioBackend = backend
         self._done = done
         self._pending = backend.cancelling()
-        self.deadline = backend.effective_deadline()
+        self._place: Any = backend.enter()[0] if backend.steps_first else None
+        self._body = backend.scope()
         self._interrupt = None
         self.is_canceled = False
-        self.context = copy_context()
+        self.context: Context = copy_context()
         self._loop = asyncio.get_running_loop()
         self._children: dict[asyncio.Task[Any], Child] = {}
         self._idle: asyncio.Future[None] | None = None
@@ -341,12 +348,25 @@ class _TaskCrew(Crew):
         self._order = count()
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def deadline(self) -> float:
+        # Asked anew each time, for the caller may move a deadline of its own.
+        deadline, scope = math.inf, self._place
+        while scope is not None:
+            if scope.cancel_called:
+                return -math.inf
+            deadline = min(deadline, scope.deadline)
+            scope = None if scope.shield else scope._parent_scope  # noqa: SLF001 - anyio has no public word for it
+        return deadline
+
     async def __aenter__(self) -> Self:
+        self._body.__enter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._body.__exit__(None, None, None)
         if error is not None:
             self.cancel()
         cut: BaseException | None = None
@@ -414,7 +434,11 @@ class _TaskCrew(Crew):
         self._set_timer()
 
     def has_canceled(self, pending: int) -> bool:  # noqa: ARG002 - who cancels this task natively is no caller of ours
-        return self.is_canceled
+        return self.is_canceled or (self._place is not None and self.deadline <= self._loop.time())
+
+    def interrupt_with(self, error: BaseException) -> None:
+        super().interrupt_with(error)
+        self._body.cancel()
 
 
 _MANY = 64

@@ -10,7 +10,7 @@ import anyio
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 
 from ._backend import Backend, Crew, Fault
-from ._call import GONE, Call, Trouble
+from ._call import Call, Trouble
 from ._limits import Limits
 from ._policy import ToolPolicy
 from ._results import ToolCall, ToolResult
@@ -32,8 +32,7 @@ async def answer_all(
     results: list[ToolResult | None] = [None] * len(calls)
 
     def answer(call: Call, ended: Any) -> None:
-        if ended is not GONE:
-            results[call.index] = finish(call, ended)
+        results[call.index] = finish(call, ended)
 
     async with backend.crew(answer) as crew:
         for index, tool_call in enumerate(calls):
@@ -42,7 +41,6 @@ async def answer_all(
                 results[index] = begun
             else:
                 crew.spawn(run, begun)
-    # A crew that is left without raising has not been canceled, and then every child has answered.
     return [result for result in results if result is not None]
 
 
@@ -158,13 +156,14 @@ class Stream:
             msg = "enter the stream first: async with runtime.stream(calls) as stream"
             raise HarborError(msg)
         await checkpoint_if_cancelled()
+        crew.check()
         while not self._ended:
-            crew.check()
             if self._is_exhausted and not self._in_hand:
                 error, self._error = self._error, None
                 raise StopAsyncIteration if error is None else error
             self._news = anyio.Event()
             await self._news.wait()
+            crew.check()
         self._in_hand -= 1
         self._room.set()
         return self._ended.popleft()
@@ -177,9 +176,9 @@ class Stream:
             if type(ended) is Fault or (type(ended) is Trouble and ended.stop_reason != "deadline"):
                 self._error = HarborError("the source of the calls was canceled from within")
             self._is_exhausted = True
-        elif ended is not GONE:
+        else:
             self._ended.append(finish(call, ended))
-        self._news.set()  # also for the interrupt that a call without an answer may have brought
+        self._news.set()
 
     async def _pull_all(self, _: Call) -> None:
         try:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import anyio
 
@@ -94,9 +94,22 @@ class Call:
         "ticket",
     )
 
-    attempt_deadline: float
+    backend: Backend
+    function: Function
+    id: str
+    arguments: Any
+    limits: Limits
+    random: Callable[[], float]
+    started: float
+    deadline: float
+    crew: Crew | None
+    index: int
     bound: Any
+    attempts: int
+    attempt_deadline: float
     scope: anyio.CancelScope | None
+    is_canceled: bool
+    is_late: bool
 
     def __init__(  # noqa: PLR0917 - what tells one call from another; keywords cost on the hot path
         self,
@@ -251,7 +264,9 @@ def faulted(call: Call, error: BaseException) -> Trouble:
 
 def _cause(call: Call, error: BaseException | None) -> BaseException | None:
     """Return what the tool made of its cancellation; a cancellation that came out as itself says nothing."""
-    return None if error is None or isinstance(single_leaf(error), call.backend.canceled) else error
+    if isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).split(call.backend.canceled)[1]
+    return None if error is None or isinstance(error, call.backend.canceled) else single_leaf(error)
 
 
 def without_traceback(error: BaseException | None) -> None:

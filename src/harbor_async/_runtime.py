@@ -190,8 +190,6 @@ class Runtime:
             missing = refusal(exc, "invalid")
             without_traceback(exc)
             return ToolResult(id, name, missing.outcome, error=missing.failure, stop_reason=missing.stop_reason)
-        if crew is not None and crew.deadline < deadline:
-            deadline = crew.deadline
         call = Call(self._open(), tool, id, arguments, self.limits, self._random, deadline, crew, index)
         try:
             call.bound = tool.decode(arguments, self.limits)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ._backend import Fault
-from ._call import Call, Trouble, faulted, without_traceback
+from ._call import GONE, Call, Trouble, canceled, faulted, without_traceback
 from ._categories import Outcome
 from ._classify import classify
 from ._limiter import Limiter
@@ -16,6 +16,8 @@ def finish(call: Call, ended: Any) -> ToolResult:
     """Make the envelope of what ``run`` gave, or of the ``Fault`` of a child."""
     if type(ended) is Trouble:
         return answer(call, ended)
+    if ended is GONE:  # nobody reads it but a consumer that has shielded itself from what cut the call
+        return answer(call, canceled(call, None, in_attempt=call.attempts > 0))
     if type(ended) is Fault:
         if call.ticket is not None:
             call.ticket.leave()

@@ -54,7 +54,7 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
     """Run the function once.
 
     In a ``context`` it is stepped by hand as far as its first wait, and gets its scope there, below those that it has
-    entered itself by then. What ends before has let nobody else run, so that only the clock can have ended it, and a
+    entered itself by then. What ends before has let nobody else run, so that it needs no scope to be canceled by, and a
     scope with its timer would cost as much as all the rest.
 
     Returns:
@@ -64,15 +64,13 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
         BaseException: As ``run``.
     """
     backend, crew = call.backend, call.crew
-    if crew is not None and crew.is_canceled:
-        return GONE  # canceled before this task had a scope in which the crew could find it
     place, pending, outer = backend.enter()
     now = backend.time()
-    if outer <= now:
-        if crew is None:
-            await backend.leave(pending, None)
-        elif crew.has_canceled(pending):
-            return GONE
+    if crew is not None:
+        if crew.has_canceled(pending):
+            return GONE  # before this task had a scope in which the crew could find it
+    elif outer <= now:
+        await backend.leave(pending, None)
     if call.is_canceled:
         return canceled(call, None, in_attempt=False)
     if now >= call.deadline:
@@ -101,7 +99,9 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
                 value = await _go_on(context, steps, step)
         except StopIteration as stop:  # of the first step: the function has ended without a wait
             value, error = stop.value, stop if steps is None else None
-            if error is None and deadline > backend.time() < outer and not call.is_canceled:
+            # By now the function itself may have canceled its caller, where there is a scope to cancel.
+            is_free = place is None or backend.effective_deadline() > backend.time()
+            if error is None and deadline > backend.time() and is_free and not call.is_canceled:
                 return value
         except BaseException as exc:  # noqa: BLE001 - the one place; what is not ours to end leaves again below
             error = exc
@@ -112,8 +112,7 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
                     scope.__exit__(None, None, None)
                 except Exception as exc:  # noqa: BLE001 - the function has left a scope of its own open
                     error = error or exc
-        settled = _settle(call, error, limit, pending, in_attempt=True)
-        if settled is _OUTSIDE:
+        while (settled := _settle(call, error, limit, pending, in_attempt=True)) is _OUTSIDE:
             await backend.leave(pending, error)
         return value if settled is None else settled
     finally:
@@ -176,8 +175,7 @@ async def guard(call: Call, start: Callable[[Call], Awaitable[Any]]) -> Any:
             except BaseException as exc:  # noqa: BLE001 - as above
                 error = exc
         call.scope = None
-        settled = _settle(call, error, math.inf, pending, in_attempt=False)
-        if settled is _OUTSIDE:
+        while (settled := _settle(call, error, math.inf, pending, in_attempt=False)) is _OUTSIDE:
             await backend.leave(pending, error)
         return value if settled is None else settled
     finally:
