@@ -9,6 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.parity.differences import DIFFERENCES
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("*.py"))
@@ -52,3 +54,11 @@ def test_example_is_shown(path):
     assert [f"examples/{path.name}", f"examples/{path.stem}.txt"] == [
         name for name in (f"examples/{path.name}", f"examples/{path.stem}.txt") if name in pages
     ]
+
+
+def test_each_difference_is_explained():
+    """The page of differences has one row for each number under which a recorded case falls."""
+    page = (ROOT / "docs" / "explanation" / "differences.md").read_text()
+    numbers = [int(number) for number in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)]
+    assert len(set(numbers)) == len(numbers)
+    assert set() == set(DIFFERENCES) - set(numbers)
