@@ -1,5 +1,6 @@
 """A concurrent tool runtime for agent backends, on asyncio and trio."""
 
+from ._batch import Join
 from ._catalog import Catalog, CatalogFilter
 from ._categories import Delivery, ErrorCategory, ErrorClass, LoadingMode, Outcome, SideEffect, Transport
 from ._context import ToolContext
@@ -19,6 +20,7 @@ __all__ = [
     "ErrorClass",
     "Failure",
     "HarborError",
+    "Join",
     "Limits",
     "LoadingMode",
     "Outcome",

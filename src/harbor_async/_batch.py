@@ -1,22 +1,19 @@
-"""Many calls at once: all answers in order, or each as it comes."""
+"""Many calls at once: a handle for each, and all answers in order."""
 
-import math
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self
 
 import anyio
-from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
+import attrs
+from anyio.lowlevel import checkpoint_if_cancelled
 
-from ._backend import Backend, Crew, Fault
-from ._call import Call, Trouble
-from ._limits import Limits
-from ._policy import ToolPolicy
+from ._backend import Backend
+from ._call import Call, canceled
+from ._categories import Outcome
 from ._results import ToolCall, ToolResult
-from ._serve import finish
-from ._shell import guard
-from .errors import HarborError
+from ._serve import answer, finish
+from .errors import HarborError, InvalidToolError, ToolCanceledError
 
 Begin = Callable[..., "Call | ToolResult"]
 """Makes the parts of a ``ToolCall`` a ``Call`` in flight, or answers it at once; see ``Runtime``."""
@@ -24,24 +21,207 @@ Run = Callable[[Call], Coroutine[Any, Any, Any]]
 """Runs such a ``Call``; the answers are those of the shell's ``run``."""
 
 
-async def answer_all(
-    backend: Backend, calls: Iterable[ToolCall], begin: Begin, run: Run, deadline: float
-) -> list[ToolResult]:
-    """Answer all calls at once; the answers stand in the order of the calls."""
-    calls = [check_call(call) for call in calls]
-    results: list[ToolResult | None] = [None] * len(calls)
+@attrs.frozen
+class Join:
+    """When a batch has enough: then what still runs is canceled.
 
-    def answer(call: Call, ended: Any) -> None:
-        results[call.index] = finish(call, ended)
+    Attributes:
+        successes: So many calls that have succeeded are enough; None: every call ends by itself.
+    """
 
-    async with backend.crew(answer) as crew:
-        for index, tool_call in enumerate(calls):
-            begun = begin(tool_call.id, tool_call.name, tool_call.arguments, deadline, crew, index)
-            if isinstance(begun, ToolResult):
-                results[index] = begun
+    successes: int | None = None
+
+    ALL: ClassVar["Join"]
+    """Every call ends by itself."""
+    FIRST_SUCCESS: ClassVar["Join"]
+    """One success is enough."""
+
+    @classmethod
+    def at_least(cls, successes: int) -> "Join":
+        """Have enough with so many successes.
+
+        Raises:
+            InvalidToolError: ``successes`` is no int of at least 1.
+        """
+        if isinstance(successes, bool) or not isinstance(successes, int) or successes < 1:
+            msg = f"Join.at_least: expected an int of at least 1; got {successes!r}"
+            raise InvalidToolError(msg)
+        return cls(successes)
+
+
+Join.ALL = Join()
+Join.FIRST_SUCCESS = Join(1)
+
+
+class CallHandle:
+    """One call of a batch, while it runs and afterwards.
+
+    Attributes:
+        call: The call.
+    """
+
+    __slots__ = ("_batch", "_index", "call")
+
+    def __init__(self, batch: "Batch", index: int, call: ToolCall) -> None:
+        """Stand for the call number ``index`` of ``batch``."""
+        self._batch = batch
+        self._index = index
+        self.call = call
+
+    @property
+    def done(self) -> bool:
+        """Whether the call has ended."""
+        return self._batch.is_done(self._index)
+
+    def cancel(self) -> None:
+        """Cancel the call: its result will be ``failed`` / ``canceled``. Nothing happens when it has ended."""
+        self._batch.cancel_one(self._index)
+
+    async def result(self) -> ToolResult:
+        """Wait for the result. Canceling this wait does not cancel the call.
+
+        Raises:
+            ToolCanceledError: The caller of the batch was canceled, and on trio the call with it, before it had a result.
+        """
+        await checkpoint_if_cancelled()
+        await self._batch.wait_done(self._index)
+        result = self._batch.results[self._index]
+        if result is None:
+            msg = f"the call {self.call.id!r} has no result: the caller of its batch was canceled"
+            raise ToolCanceledError(msg)
+        return result
+
+
+class Batch:
+    """Calls that run at once and end together. An async context manager.
+
+    Leaving the block waits for every call; leaving it with an exception cancels them first.
+
+    Attributes:
+        results: The result of each call, in the order in which they were started; None where there is none yet.
+    """
+
+    def __init__(self, backend: Backend, begin: Begin, run: Run, deadline: float, join: Join) -> None:
+        """Prepare an empty batch."""
+        if not isinstance(join, Join):
+            msg = f"join: expected Join.ALL, Join.FIRST_SUCCESS or Join.at_least(n); got {join!r}"
+            raise InvalidToolError(msg)
+        self._begin = begin
+        self._run = run
+        self._deadline = deadline
+        self._missing = join.successes
+        self._crew = backend.crew(self._end)
+        self._running: list[Call | None] = []
+        self._waiting: dict[int, anyio.Event] = {}
+        self._is_open = False
+        self._is_canceled = False
+        self.results: list[ToolResult | None] = []
+
+    async def __aenter__(self) -> Self:
+        """Open the batch."""
+        await self._crew.__aenter__()
+        self._is_open = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Wait for every call; cancel them first when the block raised.
+
+        Raises:
+            KeyboardInterrupt, SystemExit: A tool was interrupted with it.
+        """
+        try:
+            await self._crew.__aexit__(kind, error, trace)
+        finally:
+            self._is_open = False
+            self._running = [None] * len(self._running)
+            for event in self._waiting.values():
+                event.set()
+
+    def start(self, call: ToolCall) -> CallHandle:
+        """Start a call; what is wrong with it is its result.
+
+        Raises:
+            TypeError: ``call`` is no ``ToolCall``.
+            HarborError: The block was not entered, or has been left.
+        """
+        self.start_all((call,))
+        return CallHandle(self, len(self.results) - 1, call)
+
+    def start_all(self, calls: Iterable[ToolCall], *, is_atomic: bool = False) -> None:
+        """Start calls together.
+
+        Args:
+            calls: The calls.
+            is_atomic: Whether none is begun when one is answered at once; the others are then ``canceled``.
+
+        Raises:
+            TypeError: An item is no ``ToolCall``; then none has begun.
+            HarborError: As ``start``.
+        """
+        if not self._is_open:
+            msg = "start calls inside 'async with runtime.batch() as batch'"
+            raise HarborError(msg)
+        checked = [check_call(call) for call in calls]
+        begun = [
+            self._begin(call.id, call.name, call.arguments, self._deadline, self._crew, index)
+            for index, call in enumerate(checked, len(self.results))
+        ]
+        if is_atomic and any(isinstance(item, ToolResult) for item in begun):
+            begun = [_withdraw(item) if isinstance(item, Call) else item for item in begun]
+        for item in begun:
+            if isinstance(item, Call):
+                self._running.append(item)
+                self.results.append(None)
+                item.is_canceled = self._is_canceled
+                self._crew.spawn(self._run, item)
             else:
-                crew.spawn(run, begun)
-    return [result for result in results if result is not None]
+                self._running.append(None)
+                self.results.append(item)
+
+    def cancel(self) -> None:
+        """Cancel every call that has not ended, and each that is started later; results that are there stay."""
+        self._is_canceled = True
+        for index in range(len(self._running)):
+            self.cancel_one(index)
+
+    def cancel_one(self, index: int) -> None:
+        """Cancel call number ``index``, unless it has ended."""
+        call = self._running[index]
+        if call is not None:
+            call.is_canceled = True
+            if call.scope is not None:
+                call.scope.cancel()
+
+    def is_done(self, index: int) -> bool:
+        """Say whether call number ``index`` has ended."""
+        return self._running[index] is None
+
+    async def wait_done(self, index: int) -> None:
+        """Wait until call number ``index`` has ended."""
+        if not self.is_done(index):
+            await self._waiting.setdefault(index, anyio.Event()).wait()
+
+    def _end(self, call: Call, ended: Any) -> None:
+        self._running[call.index] = None
+        result = self.results[call.index] = finish(call, ended)
+        if self._missing is not None and result.outcome is Outcome.SUCCEEDED:
+            self._missing -= 1
+            if self._missing == 0:
+                self.cancel()
+        if self._waiting and (event := self._waiting.pop(call.index, None)) is not None:
+            event.set()
+
+
+def _withdraw(call: Call) -> ToolResult:
+    """Answer a call that is not begun, since another of its batch is at fault."""
+    if call.ticket is not None:
+        call.ticket.leave()
+    message = (
+        f"{call.function.name!r} was not begun: another call of the batch cannot be, and all or none were asked for"
+    )
+    return answer(call, canceled(call, None, in_attempt=False, message=message))
 
 
 def check_call(call: object) -> ToolCall:
@@ -54,179 +234,3 @@ def check_call(call: object) -> ToolCall:
         msg = f"expected a ToolCall(id, name, arguments); got {type(call).__name__}"
         raise TypeError(msg)
     return call
-
-
-class _Source:
-    """The iterable of calls, where the shell wants a function: pulling it can be canceled like a call."""
-
-    name = "the source of the calls"
-    policy = ToolPolicy(timeout=None, attempts=1)
-    is_effect = False
-    is_idempotent = False
-
-    def start(self, call: Call) -> Awaitable[Any]:
-        raise NotImplementedError
-
-    def decode(self, arguments: Any, limits: Limits) -> Any:
-        raise NotImplementedError
-
-    def encode(self, value: Any) -> bytes:
-        raise NotImplementedError
-
-
-def _no_chance() -> float:
-    return 0.0
-
-
-class Stream:
-    """Results of many calls, each as it ends. An async context manager and an async iterator.
-
-    Calls are pulled only when there is room: no more of them are in hand, waiting, running or answered but not yet
-    taken, than ``Limits.max_running``. Leaving the block cancels what still runs and waits for it. An exception of
-    the iterable leaves from the iteration, after the results of all calls that came before it.
-    """
-
-    def __init__(
-        self,
-        backend: Backend,
-        calls: "Iterable[ToolCall] | AsyncIterable[ToolCall]",
-        begin: Begin,
-        run: Run,
-        limits: Limits,
-        deadline: float,
-    ) -> None:
-        """Prepare; nothing is pulled before the block is entered."""
-        if not isinstance(calls, (Iterable, AsyncIterable)):
-            msg = f"expected an iterable or an async iterable of ToolCall; got {type(calls).__name__}"
-            raise TypeError(msg)
-        self._backend = backend
-        self._calls = calls
-        self._begin = begin
-        self._run = run
-        self._limits = limits
-        self._window = math.inf if limits.max_running is None else limits.max_running
-        self._deadline = deadline
-        self._in_hand = 0
-        self._ended: deque[ToolResult] = deque()
-        self._is_exhausted = False
-        self._error: Exception | None = None
-        self._news = anyio.Event()
-        self._room = anyio.Event()
-        self._crew: Crew | None = None
-
-    async def __aenter__(self) -> Self:
-        """Begin to pull and to run."""
-        if self._crew is not None:
-            msg = "a stream can be entered once"
-            raise HarborError(msg)
-        crew = self._crew = self._backend.crew(self._end)
-        await crew.__aenter__()
-        # An async source may wait for ever, so that the deadline must end it; any other has its calls ready, and
-        # each of them gets an answer.
-        deadline = self._deadline if isinstance(self._calls, AsyncIterable) else math.inf
-        source = Call(self._backend, _Source(), "", None, self._limits, _no_chance, deadline, crew)
-        crew.spawn(self._pull, source)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Cancel what still runs, and wait for it.
-
-        Raises:
-            KeyboardInterrupt, SystemExit: A tool was interrupted with it.
-        """
-        assert self._crew is not None  # noqa: S101 - entered
-        self._crew.cancel()
-        await self._crew.__aexit__(kind, error, trace)
-
-    def __aiter__(self) -> AsyncIterator[ToolResult]:
-        """Iterate over the results."""
-        return self
-
-    async def __anext__(self) -> ToolResult:
-        """Return the next result. A checkpoint for cancellation each time; it waits only when there is none yet.
-
-        Raises:
-            Exception: What the iterable of calls raised, once.
-            StopAsyncIteration: Every call has its result.
-        """
-        crew = self._crew
-        if crew is None:
-            msg = "enter the stream first: async with runtime.stream(calls) as stream"
-            raise HarborError(msg)
-        await checkpoint_if_cancelled()
-        crew.check()
-        while not self._ended:
-            if self._is_exhausted and not self._in_hand:
-                error, self._error = self._error, None
-                raise StopAsyncIteration if error is None else error
-            self._news = anyio.Event()
-            await self._news.wait()
-            crew.check()
-        self._in_hand -= 1
-        self._room.set()
-        return self._ended.popleft()
-
-    def _pull(self, source: Call) -> Coroutine[Any, Any, Any]:
-        return guard(source, self._pull_all)
-
-    def _end(self, call: Call, ended: Any) -> None:
-        if isinstance(call.function, _Source):
-            if type(ended) is Fault or (type(ended) is Trouble and ended.stop_reason != "deadline"):
-                self._error = HarborError("the source of the calls was canceled from within")
-            self._is_exhausted = True
-        else:
-            self._ended.append(finish(call, ended))
-        self._news.set()
-
-    async def _pull_all(self, _: Call) -> None:
-        try:
-            if isinstance(self._calls, AsyncIterable):
-                await self._pull_async(self._calls)
-            else:
-                await self._pull_sync(self._calls)
-        except Exception as exc:  # noqa: BLE001 - the consumer gets it
-            self._error = exc
-
-    async def _pull_async(self, calls: AsyncIterable[ToolCall]) -> None:
-        iterator = aiter(calls)
-        try:
-            await self._wait_room()
-            async for call in iterator:
-                self._take(call)
-                await self._wait_room()
-        finally:
-            if isinstance(iterator, AsyncGenerator):
-                await cast("AsyncGenerator[ToolCall, None]", iterator).aclose()
-
-    async def _pull_sync(self, calls: Iterable[ToolCall]) -> None:
-        await self._wait_room()
-        for count, call in enumerate(calls, 1):
-            self._take(call)
-            if count % _PULLS_A_TURN == 0:
-                await checkpoint()
-            await self._wait_room()
-
-    async def _wait_room(self) -> None:
-        while self._in_hand >= self._window:
-            self._room = anyio.Event()
-            await self._room.wait()
-
-    def _take(self, tool_call: ToolCall) -> None:
-        assert self._crew is not None  # noqa: S101 - entered
-        call = check_call(tool_call)
-        begun = self._begin(call.id, call.name, call.arguments, self._deadline, self._crew, is_bounded=False)
-        self._in_hand += 1
-        if isinstance(begun, ToolResult):
-            self._put(begun)
-        else:
-            self._crew.spawn(self._run, begun)
-
-    def _put(self, result: ToolResult) -> None:
-        self._ended.append(result)
-        self._news.set()
-
-
-_PULLS_A_TURN = 64
-"""How many calls an iterable may give before the event loop has its turn, however fast it is."""

@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from . import _backend
 from ._backend import Backend, Crew
-from ._batch import Stream, answer_all
+from ._batch import Batch, Join
 from ._call import Call, Trouble, without_traceback
 from ._catalog import Catalog
 from ._categories import Outcome
@@ -17,6 +17,7 @@ from ._policy import check_seconds
 from ._results import Arguments, ToolCall, ToolResult
 from ._serve import admit, answer, finish, refusal, run_in_turn
 from ._shell import run
+from ._stream import Stream
 from ._tool import ToolDescriptor
 from .errors import (
     HarborError,
@@ -122,24 +123,50 @@ class Runtime:
         begun = self._begin(id, name, arguments, math.inf if timeout is None else self._deadline(timeout))
         return begun if isinstance(begun, ToolResult) else finish(begun, await self._run(begun))
 
-    async def invoke_many(self, calls: Iterable[ToolCall], *, timeout: float | None = None) -> list[ToolResult]:
+    async def invoke_many(
+        self,
+        calls: Iterable[ToolCall],
+        *,
+        timeout: float | None = None,
+        join: Join = Join.ALL,
+        atomic: bool = False,
+    ) -> list[ToolResult]:
         """Answer many calls at once. A failing call harms no other.
 
         Args:
             calls: The calls; two may share an id.
             timeout: The deadline of the batch, in seconds from now; calls that have not ended then are ``timed_out``,
                 the others keep their results. None: no deadline.
+            join: When there are enough results; the calls that still run are then ``canceled``.
+            atomic: Whether no call is begun when one has an unknown name, wrong arguments or no place in the queue;
+                the others are then ``canceled``.
 
         Returns:
             One result a call, in the order of the calls.
 
         Raises:
-            InvalidToolError: ``timeout`` is no finite number of seconds ≥ 0.
+            InvalidToolError: ``timeout`` is no finite number of seconds ≥ 0, or ``join`` no ``Join``.
             TypeError: An item is no ``ToolCall``; then no call has begun.
             HarborError: The runtime is not open.
         """
+        async with self.batch(timeout=timeout, join=join) as batch:
+            batch.start_all(calls, is_atomic=atomic)
+        # A batch that is left without raising has not lost its caller, and then every call has its answer.
+        return [result for result in batch.results if result is not None]
+
+    def batch(self, *, timeout: float | None = None, join: Join = Join.ALL) -> Batch:
+        """Run calls that can each be canceled: ``async with runtime.batch() as batch: handle = batch.start(call)``.
+
+        Args:
+            timeout: The deadline of the batch, in seconds from now. None: no deadline.
+            join: As for ``invoke_many``.
+
+        Raises:
+            InvalidToolError: ``timeout`` is no finite number of seconds ≥ 0, or ``join`` no ``Join``.
+            HarborError: The runtime is not open.
+        """
         deadline = self._deadline(timeout)
-        return await answer_all(self._open(), calls, self._begin, self._run, deadline)
+        return Batch(self._open(), self._begin, self._run, deadline, join)
 
     def stream(self, calls: "Iterable[ToolCall] | AsyncIterable[ToolCall]", *, timeout: float | None = None) -> Stream:
         """Answer many calls, each as it ends: ``async with runtime.stream(calls) as results``.
