@@ -81,7 +81,7 @@ class CallHandle:
         """Wait for the result. Canceling this wait does not cancel the call.
 
         Raises:
-            ToolCanceledError: The caller of the batch was canceled, and on trio the call with it, before it had a result.
+            ToolCanceledError: The caller of the batch was canceled before the call had a result.
         """
         await checkpoint_if_cancelled()
         await self._batch.wait_done(self._index)
