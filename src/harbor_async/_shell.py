@@ -182,7 +182,7 @@ async def guard(call: Call, start: Callable[[Call], Awaitable[Any]]) -> Any:
         del error, value  # as above
 
 
-def _settle(  # noqa: PLR0911 - one answer a row
+def _settle(  # noqa: C901, PLR0911, PLR0912 - one answer a row
     call: Call, error: BaseException | None, limit: float, pending: int, *, in_attempt: bool
 ) -> Any:
     """Say who ended it, asked after its scope has closed and in the one order that fits every row of the table.

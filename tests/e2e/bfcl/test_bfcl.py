@@ -109,8 +109,9 @@ async def test_what_the_model_reads(tools, sessions):
 
 
 async def test_annotations_that_do_not_hold(sessions, count):
-    """56 results are not what their functions' annotations say. With every result checked 52 are refused, after the
-    function has run; the others are numbers of mpmath, which the registered type makes the numbers that were promised.
+    """Of 56 results that are not as annotated, 52 are refused once checked, after the function has run.
+
+    The other four are numbers of mpmath, which the registered type makes the numbers that were promised.
     """
     answers = await replay.replay(apis.make_tools(unchecked=()), sessions)
     refused = [answer for answer in answers if answer.result.error is not None and answer.result.attempts]
