@@ -24,7 +24,7 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
     "timeout": lambda: TimeoutError("own"),
     "group": lambda: ExceptionGroup("group", [ConnectionError("leaf")]),
     "exit": lambda: SystemExit("exit"),
-    "generator": lambda: GeneratorExit(),
+    "generator": GeneratorExit,
 }
 
 sleeps = st.integers(1, 4).map(float)
@@ -157,7 +157,8 @@ class Runner:
 
     async def do_raise(self, path, open_scopes, name):
         # An interrupt in a task that the tool itself has spawned ends asyncio's loop, past everybody.
-        raise ERRORS["value" if name == "exit" and "/" in path else name]()
+        error = ERRORS["value" if name == "exit" and "/" in path else name]()
+        raise error
 
     async def do_scope(self, path, open_scopes, seconds, shield, body):
         deadline = float("inf") if seconds is None else anyio.current_time() + seconds
@@ -186,7 +187,7 @@ class Runner:
     async def do_swallow(self, path, open_scopes, body):
         try:
             await self.run(body, path, open_scopes)
-        except (Exception, anyio.get_cancelled_exc_class()) as exc:
+        except (Exception, anyio.get_cancelled_exc_class()) as exc:  # noqa: BLE001 - a tool that swallows
             self.note(path, "swallowed", kind(exc))
 
     async def do_convert(self, path, open_scopes, body):

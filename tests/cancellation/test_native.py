@@ -4,6 +4,7 @@ import asyncio
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from harbor_async import Catalog, Runtime, ToolCall
 from harbor_async.testing import block, run_virtual
@@ -38,8 +39,10 @@ async def convert():
 @pytest.mark.parametrize("at", [0.5, 1.25, 2.0])
 @pytest.mark.parametrize("before", [0, 1, 2])
 def test_task_cancel_leaves_as_a_cancellation(ask, options, function, at, before):
-    """A native cancel in attempt 1, in the wait after it and in attempt 2 leaves at once, whatever the tool makes of it
-    and however many cancellations were pending before (N05)."""
+    """A native cancel in attempt 1, in the wait after it and in attempt 2 leaves at once (N05).
+
+    Whatever the tool makes of it, and however many cancellations were pending before.
+    """
 
     async def main():
         times = []
@@ -74,7 +77,7 @@ def test_asyncios_own_timeouts_work_round_a_call(ask, options, function, by):
     """``wait_for`` and ``timeout`` end a call in time, as ``TimeoutError``, and the task can go on (N06)."""
 
     async def main():
-        with pytest.raises(TimeoutError):
+        with pytest.raises(TimeoutError):  # noqa: PT012 - a timeout leaves from its block
             if by == "wait_for":
                 await asyncio.wait_for(ask(make(function)), 0.25)
             else:
@@ -117,7 +120,7 @@ def test_a_native_cancel_wins_over_a_deadline_in_the_same_tick(ask, options, fir
         if blocked:
             await anyio.sleep(0.5)
             block(5)
-            await anyio.sleep(0)
+            await checkpoint()
         await anyio.sleep(9)
 
     async def main():
@@ -181,7 +184,7 @@ def test_a_future_that_somebody_else_cancels_is_a_failure(options):
 @on_asyncio
 @pytest.mark.parametrize("inner", ["task group", "gather", "timeout"])
 def test_a_cut_tool_of_asyncios_own_structures_is_a_timeout(ask, options, inner):
-    """Inside ``TaskGroup``, ``except*``, ``gather`` or ``timeout`` of asyncio the timeout of the attempt holds (R089)."""
+    """Inside ``TaskGroup``, ``except*``, ``gather`` or ``timeout`` of asyncio an attempt's timeout holds (R089)."""
 
     async def works():
         if inner == "task group":
@@ -208,7 +211,7 @@ def test_a_cut_tool_of_asyncios_own_structures_is_a_timeout(ask, options, inner)
 @each_way
 @on_asyncio
 def test_a_child_that_fails_in_asyncios_group_is_that_error(ask, options):
-    """``TaskGroup`` cancels its own task when a child fails; that is not taken for a cancellation of the call (R089)."""
+    """``TaskGroup`` cancels its own task when a child fails; that is no cancellation of the call (R089)."""
 
     async def fails():
         raise ConnectionError("reset")
@@ -244,7 +247,7 @@ CALLS = [ToolCall("1", "quick"), ToolCall("2", "cancel_itself"), ToolCall("3", "
 @on_asyncio
 @pytest.mark.parametrize("limit", [None, 1])
 def test_a_tool_that_cancels_its_child_task_loses_no_answer(options, limit):
-    """A library that cancels the current task, which is ours, gives that call ``canceled`` and the others their value."""
+    """A library that cancels the current task, which is ours, ends that call as ``canceled`` and no other."""
     from harbor_async import Limits
 
     async def main():

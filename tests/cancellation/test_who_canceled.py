@@ -13,7 +13,7 @@ pytestmark = pytest.mark.virtual
 
 @each_way
 async def test_the_timeout_of_an_attempt_is_a_failure_that_is_retried(ask):
-    """Three attempts of 1 s with waits of 0.5 and 1 s fail after 4.5 s; the answer names tool and limit (R007, R038)."""
+    """Three attempts of 1 s with waits of 0.5 and 1 s fail after 4.5 s, naming tool and limit (R007, R038)."""
     starts = []
 
     async def slow():
@@ -135,7 +135,7 @@ async def test_a_timeout_of_zero_ends_an_attempt_at_once(ask):
 @pytest.mark.parametrize("at", [0.5, 1.25, 2.0])
 @pytest.mark.parametrize("by_deadline", [True, False])
 async def test_the_callers_cancellation_leaves_as_itself(ask, at, by_deadline):
-    """Cut in attempt 1, in the wait after it and in attempt 2, the call has no answer and leaves at once (N05, R001)."""
+    """Cut in attempt 1, in the wait after it and in attempt 2, the call leaves at once, without answer (N05, R001)."""
     log = []
 
     async def ticks():
@@ -271,7 +271,7 @@ async def test_a_scope_of_the_tools_own_is_its_own(ask):
 @each_way
 @pytest.mark.parametrize("own", ["raised", "fail_after"])
 async def test_a_timeout_error_of_the_tools_own_keeps_its_words(ask, own):
-    """``TimeoutError`` from the tool is category and class ``timeout``, in its own words, and is retried (N03, R097)."""
+    """``TimeoutError`` from the tool is category and class ``timeout``, in its own words, and retried (N03, R097)."""
 
     async def impatient():
         if own == "raised":
