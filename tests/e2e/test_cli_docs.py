@@ -11,15 +11,18 @@ import pytest
 from tests.e2e.cli import COMMAND, run
 
 ROOT = Path(__file__).parents[2]
+SETTING_UP = r"pip|make|python3 -m venv|\.venv/"  # needs a network; the README's program has a test of its own below
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SESSIONS = {
     page: commands
     for page in PAGES
-    if "harbor-async" in (commands := "\n".join(re.findall(r"^\$ (?!pip|make)(.*)$", page.read_text(), re.MULTILINE)))
+    if "harbor-async"
+    in (commands := "\n".join(re.findall(rf"^\$ (?!{SETTING_UP})(.*)$", page.read_text(), re.MULTILINE)))
 }
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the pages show a POSIX shell")
+@pytest.mark.timeout(120)  # a page has up to nine commands, and each is a new interpreter
 @pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.stem)
 def test_commands_of_a_page_run(page, tmp_path):
     """Each command of a page does its work in a copy of the repository's examples."""
