@@ -38,6 +38,11 @@ class Function(Protocol):
         """Whether its effect may be repeated."""
         ...
 
+    @property
+    def is_sync(self) -> bool:
+        """Whether it runs in a worker thread."""
+        ...
+
     def start(self, call: "Call") -> Awaitable[Any]:
         """Call the function, with fresh arguments, for attempt ``call.attempts``."""
         ...
@@ -67,10 +72,13 @@ class Call:
         index: The call's place in its batch.
         bound: Decoded arguments that no attempt has used yet.
         ticket: Its turn, where places are limited.
+        threads: Where a synchronous function gets the place of its thread; None: from anyio's own limiter.
+        thread: That place, until the thread takes it over.
         attempts: Runs of the function so far.
         attempt_deadline: When the running attempt ends.
         scope: The scope in which the call waits just now.
         is_canceled: Whether its handle was canceled.
+        is_background: Whether the thread of the last attempt could not be stopped, and still runs.
         is_late: Whether its value came after its end, and stands because the effect has happened.
     """
 
@@ -85,12 +93,15 @@ class Call:
         "function",
         "id",
         "index",
+        "is_background",
         "is_canceled",
         "is_late",
         "limits",
         "random",
         "scope",
         "started",
+        "thread",
+        "threads",
         "ticket",
     )
 
@@ -109,6 +120,7 @@ class Call:
     attempt_deadline: float
     scope: anyio.CancelScope | None
     is_canceled: bool
+    is_background: bool
     is_late: bool
 
     def __init__(  # noqa: PLR0917 - what tells one call from another; keywords cost on the hot path
@@ -135,6 +147,9 @@ class Call:
         self.crew = crew
         self.index = index
         self.ticket: Any = None
+        self.threads: Any = None
+        self.thread: Any = None
+        self.is_background = False
         self.attempts = 0
         self.scope = None
         self.is_canceled = False
@@ -193,6 +208,7 @@ def canceled(call: Call, error: BaseException | None, *, in_attempt: bool, messa
         message or f"the call of {call.function.name!r} was canceled",
         delivery=Delivery.UNKNOWN if in_attempt else Delivery.NOT_SENT,
         ambiguous=in_attempt and is_uncertain(call),
+        background=call.is_background,
         cause=_cause(call, error),
     )
     return Trouble(failure, "canceled")
@@ -207,6 +223,7 @@ def timed_out(call: Call, error: BaseException | None, *, in_attempt: bool) -> T
         ErrorClass.TIMEOUT,
         delivery=Delivery.UNKNOWN if in_attempt else Delivery.NOT_SENT,
         ambiguous=in_attempt and is_uncertain(call),
+        background=call.is_background,
         cause=_cause(call, error),
     )
     return Trouble(failure, "deadline", outcome=Outcome.TIMED_OUT)
@@ -217,11 +234,14 @@ def attempt_timed_out(call: Call, error: BaseException | None, overrun: float) -
     message = f"{call.function.name!r} did not end within {call.function.policy.timeout or 0:g} s"
     if overrun >= _TOLD_OVERRUN:
         message += f" and went on for another {overrun:.3g} s"
+    if call.is_background:
+        message += "; its thread cannot be stopped and still runs"
     failure = Failure(
         ErrorCategory.TIMEOUT,
         message,
         ErrorClass.TIMEOUT,
         ambiguous=is_uncertain(call),
+        background=call.is_background,
         cause=_cause(call, error),
     )
     timeout = ToolTimeoutError(message, ambiguous=failure.ambiguous)

@@ -4,7 +4,6 @@ from collections import deque
 
 import anyio
 
-from ._limits import Limits
 from .errors import OverloadedError
 
 
@@ -42,12 +41,17 @@ class Ticket:
 
 
 class Limiter:
-    """At most ``max_running`` places, given in the order in which calls come."""
+    """At most ``max_running`` places, given in the order in which calls come.
 
-    def __init__(self, limits: Limits) -> None:
+    Attributes:
+        running: Places that are taken.
+    """
+
+    def __init__(self, max_running: int, max_queued: int | None = None) -> None:
         """Open all places. Made inside the event loop that uses it."""
-        self._limits = limits
-        self._running = 0
+        self._max_running = max_running
+        self._max_queued = max_queued
+        self.running = 0
         self._queue: deque[Ticket] = deque()
 
     def join(self, *, is_bounded: bool = True) -> Ticket:
@@ -59,13 +63,12 @@ class Limiter:
         Raises:
             OverloadedError: ``max_queued`` calls wait already.
         """
-        most = self._limits.max_running
-        if most is None or (self._running < most and not self._queue):
-            self._running += 1
+        if self.running < self._max_running and not self._queue:
+            self.running += 1
             return Ticket(self, is_granted=True)
-        longest = self._limits.max_queued
+        longest = self._max_queued
         if is_bounded and longest is not None and len(self._queue) >= longest:
-            msg = f"{self._running} calls run and {len(self._queue)} wait, which is the limit; try again later"
+            msg = f"{self.running} calls run and {len(self._queue)} wait, which is the limit; try again later"
             raise OverloadedError(msg)
         ticket = Ticket(self, is_granted=False)
         self._queue.append(ticket)
@@ -78,4 +81,4 @@ class Limiter:
         elif self._queue:
             self._queue.popleft().grant()
         else:
-            self._running -= 1
+            self.running -= 1

@@ -63,6 +63,7 @@ class Runtime:
         self._random = Random().random if random is None else random  # noqa: S311 - jitter, no secret
         self._backend: Backend | None = None
         self._limiter: Limiter | None = None
+        self._threads: Limiter | None = None
 
     async def __aenter__(self) -> Self:
         """Open the runtime in the running event loop.
@@ -74,7 +75,9 @@ class Runtime:
             msg = "this runtime is open already"
             raise HarborError(msg)
         self._backend = _backend.current()
-        self._limiter = None if self.limits.max_running is None else Limiter(self.limits)
+        limits = self.limits
+        self._limiter = None if limits.max_running is None else Limiter(limits.max_running, limits.max_queued)
+        self._threads = Limiter(limits.max_threads)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -99,6 +102,7 @@ class Runtime:
             raise InvalidToolError(msg)
         call = Call(self._open(), tool, "", None, self.limits, self._random)
         call.bound = tool.schema.bind(args, kwargs)
+        call.threads = self._threads
         refused = None if self._limiter is None else admit(call, self._limiter)
         ended = refused or await self._run(call)
         if isinstance(ended, Trouble):
@@ -218,6 +222,7 @@ class Runtime:
             without_traceback(exc)
             return ToolResult(id, name, missing.outcome, error=missing.failure, stop_reason=missing.stop_reason)
         call = Call(self._open(), tool, id, arguments, self.limits, self._random, deadline, crew, index)
+        call.threads = self._threads
         try:
             call.bound = tool.decode(arguments, self.limits)
         except InvalidArgumentsError as exc:

@@ -36,7 +36,10 @@ async def run(call: Call) -> Any:
     context = copy_context() if crew is None else None
     retries: _Retries | None = None
     while True:
-        ended = await _attempt(call, context)
+        if call.function.is_sync:
+            ended = await _attempt_in_thread(call, context)
+        else:
+            ended = await _attempt(call, context)
         if type(ended) is not Trouble or ended.stop_reason is not None:
             return ended
         wait = _plan(call, ended)
@@ -48,6 +51,20 @@ async def run(call: Call) -> Any:
         if cut is not None:
             return cut
         context = copy_context() if crew is None else crew.context.copy()
+
+
+async def _attempt_in_thread(call: Call, context: Context | None) -> Any:
+    """Run a synchronous function once, when there is a place for its thread; the answers are those of ``_attempt``."""
+    call.is_background = False
+    if call.threads is None:
+        return await _attempt(call, context)
+    call.thread = call.threads.join()
+    try:
+        cut = None if call.thread.is_granted else await guard(call, call.thread.wait)
+        return await _attempt(call, context) if cut is None else cut
+    finally:
+        if call.thread is not None:  # no thread has taken it over
+            call.thread.leave()
 
 
 async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, PLR0912, PLR0915 - one, top to bottom
@@ -100,8 +117,8 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
         except StopIteration as stop:  # of the first step: the function has ended without a wait
             value, error = stop.value, stop if steps is None else None
             # By now the function itself may have canceled its caller, where there is a scope to cancel.
-            is_free = place is None or backend.effective_deadline() > backend.time()
-            if error is None and deadline > backend.time() and is_free and not call.is_canceled:
+            is_free = backend.is_free(place, outer) and not call.is_canceled
+            if error is None and is_free and deadline > backend.time():
                 return value
         except BaseException as exc:  # noqa: BLE001 - the one place; what is not ours to end leaves again below
             error = exc
@@ -272,6 +289,9 @@ class _Retries:
 
 def _plan(call: Call, trouble: Trouble) -> float | None:
     """Return the wait before the next attempt; None after noting in ``trouble`` why there is none."""
+    if call.is_background and not call.function.is_idempotent:
+        trouble.stop_reason = "unsafe"
+        return None
     assert trouble.verdict is not None  # noqa: S101 - what has no stop reason has an error and its verdict
     plan = plan_retry(
         call.function.policy,

@@ -27,6 +27,7 @@ class _Source:
     policy = ToolPolicy(timeout=None, attempts=1)
     is_effect = False
     is_idempotent = False
+    is_sync = False
 
     def start(self, call: Call) -> Awaitable[Any]:
         raise NotImplementedError

@@ -4,10 +4,11 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import deepcopy
 from enum import StrEnum
+from functools import partial
 from inspect import isawaitable
 from random import Random
 from types import CoroutineType, MappingProxyType
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
 import attrs
 import msgspec
@@ -21,6 +22,7 @@ from ._policy import ToolPolicy, check_seconds
 from ._results import Arguments, ToolResult
 from ._serve import answer, finish, refusal
 from ._shell import run
+from ._thread import await_in_thread, run_in_thread
 from .errors import InvalidArgumentsError, InvalidExampleError, InvalidToolError
 from .schema._function import Bound, FunctionSchema, compile_function
 
@@ -164,6 +166,10 @@ def _own_name(descriptor: "ToolDescriptor[..., Any]") -> str:
     return descriptor.tool.name
 
 
+def _own_is_sync(descriptor: "ToolDescriptor[..., Any]") -> bool:
+    return not descriptor.schema.is_coroutine
+
+
 def _own_policy(descriptor: "ToolDescriptor[..., Any]") -> ToolPolicy:
     return descriptor.tool.policy
 
@@ -180,14 +186,16 @@ class ToolDescriptor(Generic[P, R]):
         function: The bare function.
         schema: What the function takes and gives, compiled.
         name: The tool's name.
+        is_sync: Whether the function is a plain one, and runs in a worker thread.
         policy: The tool's policy.
     """
 
     tool: Tool
-    function: Callable[P, Awaitable[R]]
+    function: Callable[P, Awaitable[R] | R]
     schema: FunctionSchema = attrs.field(repr=False)
     # Fields, since the shell reads them at each call.
     name: str = attrs.field(init=False, repr=False, default=attrs.Factory(_own_name, takes_self=True))
+    is_sync: bool = attrs.field(init=False, repr=False, default=attrs.Factory(_own_is_sync, takes_self=True))
     policy: ToolPolicy = attrs.field(init=False, repr=False, default=attrs.Factory(_own_policy, takes_self=True))
 
     @property
@@ -201,8 +209,10 @@ class ToolDescriptor(Generic[P, R]):
         return self.tool.is_idempotent
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
-        """Call the bare function: no timeout, no retry, no check."""
-        return self.function(*args, **kwargs)
+        """Call the bare function, a plain one in a worker thread: no timeout, no retry, no check."""
+        if self.is_sync:
+            return await_in_thread(partial(self.function, *args, **kwargs))
+        return cast("Awaitable[R]", self.function(*args, **kwargs))
 
     def decode(self, arguments: Arguments, limits: Limits = _DEFAULT_LIMITS) -> Bound:
         """Validate an argument object and build what the function takes.
@@ -230,6 +240,8 @@ class ToolDescriptor(Generic[P, R]):
         context: Any = None
         if self.schema.wants_context:
             context = ToolContext(call.id, self.tool.name, call.attempts, call.attempt_deadline)
+        if self.is_sync:
+            return run_in_thread(call, partial(self.schema.call, bound, context))
         awaitable: object = self.schema.call(bound, context)
         if type(awaitable) is CoroutineType or isawaitable(awaitable):
             return cast("Awaitable[R]", awaitable)
@@ -258,16 +270,20 @@ class ToolDescriptor(Generic[P, R]):
         return finish(call, await run(call))
 
 
-def describe(function: Callable[P, Awaitable[R]], /, **options: Unpack[ToolOptions]) -> ToolDescriptor[P, R]:
-    """Make a tool of a coroutine function.
+@overload
+def describe(function: Callable[P, Awaitable[R]], /, **options: Unpack[ToolOptions]) -> ToolDescriptor[P, R]: ...
+@overload
+def describe(function: Callable[P, R], /, **options: Unpack[ToolOptions]) -> ToolDescriptor[P, R]: ...
+def describe(function: Callable[..., Any], /, **options: Unpack[ToolOptions]) -> ToolDescriptor[..., Any]:
+    """Make a tool of a function.
 
     Args:
         function: A coroutine function, a partial of one, a method, a callable instance, or a function that returns
-            an awaitable and is annotated so.
+            an awaitable and is annotated so. A plain function runs in a worker thread.
         **options: What else is to be said of the tool, see ``Tool``.
 
     Raises:
-        InvalidToolError: The function is a plain one or a generator, it has no name and none was given, or an option
+        InvalidToolError: The function is a generator, it has no name and none was given, or an option
             makes no sense.
         UnsupportedTypeError: A parameter or the result has a type without a JSON form.
         InvalidExampleError: An example does not fit the arguments.
@@ -279,9 +295,6 @@ def describe(function: Callable[P, Awaitable[R]], /, **options: Unpack[ToolOptio
     name = options.get("name", schema.name)
     if not isinstance(name, str) or not name:
         msg = f"{function!r} has no name of its own: name= must be text that is not empty; got {name!r}"
-        raise InvalidToolError(msg)
-    if not schema.is_coroutine:
-        msg = f"tool {name!r}: expected a coroutine function: 'async def', or one annotated to return an Awaitable"
         raise InvalidToolError(msg)
     tool = _make_tool(name, schema, options)
     descriptor = ToolDescriptor(tool, function, schema)
@@ -330,14 +343,23 @@ def _make_tool(name: str, schema: FunctionSchema, options: ToolOptions) -> Tool:
     )
 
 
+class ToolDecorator(Protocol):
+    """What ``tool`` with options returns."""
+
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[R]], /) -> ToolDescriptor[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> ToolDescriptor[P, R]: ...
+
+
 @overload
 def tool(function: Callable[P, Awaitable[R]], /) -> ToolDescriptor[P, R]: ...
 @overload
-def tool(
-    **options: Unpack[ToolOptions],
-) -> Callable[[Callable[P, Awaitable[R]]], ToolDescriptor[P, R]]: ...
-def tool(function: Callable[..., Awaitable[Any]] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
-    """Make a tool of the decorated coroutine function: ``@tool``, or ``@tool(name=…, …)``.
+def tool(function: Callable[P, R], /) -> ToolDescriptor[P, R]: ...
+@overload
+def tool(**options: Unpack[ToolOptions]) -> ToolDecorator: ...
+def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
+    """Make a tool of the decorated function: ``@tool``, or ``@tool(name=…, …)``.
 
     Args:
         function: The function, when used without parentheses.
@@ -349,7 +371,7 @@ def tool(function: Callable[..., Awaitable[Any]] | None = None, /, **options: Un
     if function is not None:
         return describe(function, **options)
 
-    def decorate(decorated: Callable[..., Awaitable[Any]]) -> ToolDescriptor[..., Any]:
+    def decorate(decorated: Callable[..., Any]) -> ToolDescriptor[..., Any]:
         return describe(decorated, **options)
 
     return decorate
