@@ -121,17 +121,17 @@ def classify(error: BaseException, classifier: object = None) -> Verdict:
 
     Args:
         error: What the tool raised.
-        classifier: The policy's own rule, asked first; its exceptions and a None fall back to the rules here.
+        classifier: The policy's own rule, asked first; its exceptions, a None and nonsense fall back to the rules here.
     """
     error = single_leaf(error)
     verdict = _by_rules(error)
     if callable(classifier) and isinstance(error, Exception):
         try:
             chosen = classifier(error)
-        except Exception:  # noqa: BLE001 - a rule that breaks must not change how the call is answered
-            chosen = None
-        if chosen is not None and chosen != verdict.error_class:
-            kind = ErrorClass(chosen)
+            kind = None if chosen is None else ErrorClass(chosen)
+        except Exception:  # noqa: BLE001 - a rule that breaks, or says no class, must not lose the answer
+            kind = None
+        if kind is not None and kind is not verdict.error_class:
             category = verdict.category
             if kind is not ErrorClass.PERMANENT and not isinstance(error, ToolError):
                 category = _CLASS_CATEGORY.get(kind, ErrorCategory.UNKNOWN)
