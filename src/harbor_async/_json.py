@@ -2,25 +2,31 @@
 
 A document is measured (size, depth) before anything recursive touches it; its parse tree keeps what a plain dict
 forgets: which keys came twice, and which numbers no ``int`` or ``float`` can hold.
+
+Every step is linear in the text, with small factors: four megabytes made to be slow must not stop a loop for seconds.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeGuard, cast
+from itertools import accumulate
+from typing import Any, Final, TypeAlias, TypeGuard, cast
 
+import attrs
 import msgspec
 
 from .errors import Problem, clip
 
+OUT_OF_RANGE: Final = "the number is out of range"
 WHITESPACE: Final = b" \t\r\n"
-MAX_PROBLEMS: Final = 100
 _KEY_LIMIT: Final = 80
 # A string without its end reaches to the end of the text. Were it no match, each quote in it would be tried in vain:
 # 20 KB of it took 3.5 s.
 _STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_ATOMS: Final = frozenset({str, int, bool, type(None)})
-_BRACKETS: Final = re.compile(rb"[\[{\]}]")
+_ATOMS: Final = frozenset({int, bool, type(None)})
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[{]}")
+_LEVELS: Final = tuple(1 if byte in b"[{" else -1 for byte in range(256))
 
 encode: Final = msgspec.json.Encoder().encode
 """Encode builtins. Never hand it a user's class: it would sort the keys and leak undeclared attributes."""
@@ -30,8 +36,13 @@ class_of: Final = cast("Callable[[Any], type[Any]]", type)
 """``type``, for type checkers that call the class of an Any unknown."""
 
 
-class Object(dict[str, Any]):
-    """A parsed object that remembers which keys came more than once."""
+Path: TypeAlias = "tuple[Path, str | int] | None"
+"""The way to a value, innermost step last, None at the root. It becomes a JSON Pointer only where there is something to
+say: writing one for each of a million items takes seconds."""
+
+
+class Doubled(dict[str, Any]):
+    """A parsed object some of whose keys came more than once; each has its last value."""
 
     __slots__ = ("duplicates",)
 
@@ -40,16 +51,43 @@ class Object(dict[str, Any]):
         super().__init__(pairs)
         seen: set[str] = set()
         repeated: dict[str, None] = {}
-        if len(self) != len(pairs):
-            for key, _ in pairs:
-                if key in seen:
-                    repeated[key] = None
-                seen.add(key)
+        for key, _ in pairs:
+            if key in seen:
+                repeated[key] = None
+            seen.add(key)
         self.duplicates: tuple[str, ...] = tuple(repeated)
 
 
 class BadNumber:
     """Stands in a parse tree for a number that no ``int`` or ``float`` can hold."""
+
+
+_KINDS: Final[dict[type, str]] = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    BadNumber: "number",
+    str: "string",
+    list: "array",
+    tuple: "array",
+    dict: "object",
+    Doubled: "object",
+}
+
+
+@attrs.frozen
+class Document:
+    """A parsed text.
+
+    Attributes:
+        value: Builtins, with ``Doubled`` for an object with repeated keys and ``BadNumber`` for a number out of range.
+        is_clean: Whether there is surely nothing in it that plain builtins cannot say: neither of these two, nor half
+            of a surrogate pair.
+    """
+
+    value: Any
+    is_clean: bool
 
 
 class DocumentError(Exception):
@@ -95,20 +133,23 @@ def point(path: str, key: "str | int") -> str:
     return f"{path}/{token.replace('~', '~0').replace('/', '~1')}"
 
 
+def pointer(path: Path) -> str:
+    """Return ``path`` as a JSON Pointer."""
+    steps: list[str] = []
+    while path is not None:
+        path, key = path
+        steps.append(point("", key))
+    return "".join(reversed(steps))
+
+
 def kind_of(value: object) -> str:
-    """Return the JSON name of ``value``'s kind."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "integer"
-    if isinstance(value, (float, BadNumber)):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, (list, tuple)):
-        return "array"
+    """Return the JSON name of ``value``'s kind; the name of its class if it has none."""
+    kind = _KINDS.get(type(value))
+    if kind is not None:
+        return kind
+    for base in (bool, int, float, str, list, tuple):
+        if isinstance(value, base):
+            return _KINDS[base]
     return "object" if isinstance(value, Mapping) else type(value).__name__
 
 
@@ -119,6 +160,15 @@ def has_surrogate(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
+        return True
+    return False
+
+
+def has_too_many_digits(value: int) -> bool:
+    """Return whether Python would not write ``value`` out: ``sys.set_int_max_str_digits`` bounds that."""
+    try:
+        int.__repr__(value)
+    except ValueError:
         return True
     return False
 
@@ -137,12 +187,8 @@ def is_deeper(data: bytes, limit: int) -> bool:
     """Return whether ``data`` nests arrays and objects more than ``limit`` levels deep. Linear, and not recursive."""
     if data.count(b"[") + data.count(b"{") <= limit:
         return False
-    depth = 0
-    for match in _BRACKETS.finditer(_STRINGS.sub(b"", data)):
-        depth += 1 if match[0] in b"[{" else -1
-        if depth > limit:
-            return True
-    return False
+    brackets = _STRINGS.sub(b"", data).translate(None, _NO_BRACKETS)
+    return max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0) > limit
 
 
 def too_large(limit: int) -> Problem:
@@ -160,31 +206,39 @@ def _constant(word: str) -> Any:
     raise DocumentError(Problem("", "syntax", f"{word} is not JSON; numbers must be finite"))
 
 
-def _integer(digits: str) -> "int | BadNumber":
-    try:
-        return int(digits)
-    except ValueError:
+class _Reader:
+    """What the parser calls for each object and number; notes whether it met a bad one."""
+
+    def __init__(self) -> None:
+        self.is_clean = True
+
+    def object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        plain = dict(pairs)
+        if len(plain) == len(pairs):
+            return plain
+        self.is_clean = False
+        return Doubled(pairs)
+
+    def integer(self, digits: str) -> "int | BadNumber":
+        try:
+            return int(digits)
+        except ValueError:
+            return self._bad()
+
+    def real(self, digits: str) -> "float | BadNumber":
+        number = float(digits)
+        return number if number - number == 0.0 else self._bad()
+
+    def _bad(self) -> BadNumber:
+        self.is_clean = False
         return BadNumber()
 
 
-def _real(digits: str) -> "float | BadNumber":
-    number = float(digits)
-    return BadNumber() if number in {float("inf"), float("-inf")} else number
-
-
-_parser: Final = json.JSONDecoder(
-    object_pairs_hook=Object, parse_constant=_constant, parse_int=_integer, parse_float=_real
-)
-
-
-def parse(data: bytes) -> Any:
+def parse(data: bytes) -> Document:
     """Parse one document, whose depth is already known to be bounded.
 
     Args:
         data: UTF-8 text of one JSON value; JSON white space round it is allowed and nothing else is.
-
-    Returns:
-        Builtins, with ``Object`` for objects and ``BadNumber`` for numbers out of range.
 
     Raises:
         DocumentError: The text is not UTF-8, begins with a byte order mark, is not JSON, or nests too deeply.
@@ -196,8 +250,12 @@ def parse(data: bytes) -> Any:
         raise DocumentError(problem) from exc
     if text.startswith("\ufeff"):
         raise DocumentError(Problem("", "syntax", "the text begins with a byte order mark; send plain JSON"))
+    reader = _Reader()
+    parser = json.JSONDecoder(
+        object_pairs_hook=reader.object, parse_constant=_constant, parse_int=reader.integer, parse_float=reader.real
+    )
     try:
-        value, end = _parser.raw_decode(text, len(text) - len(text.lstrip(" \t\r\n")))
+        value, end = parser.raw_decode(text, len(text) - len(text.lstrip(" \t\r\n")))
     except json.JSONDecodeError as exc:
         problem = Problem("", "syntax", f"not valid JSON: {exc.msg} (character {exc.pos})")
         raise DocumentError(problem) from exc
@@ -205,7 +263,7 @@ def parse(data: bytes) -> Any:
         raise DocumentError(too_deep()) from exc
     if text[end:].strip(" \t\r\n"):
         raise DocumentError(Problem("", "syntax", f"not valid JSON: text after the document (character {end})"))
-    return value
+    return Document(value, is_clean=reader.is_clean and _SURROGATE.search(data) is None)
 
 
 class _Foreign(Exception):  # noqa: N818 - private signal, never leaves this module
@@ -227,22 +285,24 @@ def from_mapping(value: Mapping[Any, Any], max_bytes: int, max_depth: int) -> by
         DocumentError: It is too large or too deep, or holds what JSON cannot say.
     """
     try:
-        if class_of(value) is dict and is_exact(value, max_depth, [max_bytes]):
-            data = encode(value)
-        else:
-            data = encode(_plain(value, max_depth, [max_bytes]))
-    except (_Foreign, UnicodeEncodeError) as exc:
-        raise DocumentError(_find_foreign(value, "") or Problem("", "value", "no JSON value")) from exc
+        try:
+            is_plain = class_of(value) is dict and is_exact(value, max_depth, [max_bytes])
+            data = encode(value if is_plain else _plain(value, max_depth, [max_bytes]))
+        except (_Foreign, ValueError) as exc:  # a surrogate, or more digits than Python writes
+            raise DocumentError(_find_foreign(value, None) or _unreadable(exc)) from exc
     except RecursionError as exc:
         raise DocumentError(too_deep()) from exc
     except DocumentError:
         raise
     except Exception as exc:  # a mapping of somebody else's may raise anything when it is read
-        message = f"reading the mapping raised {type(exc).__name__}"
-        raise DocumentError(Problem("", "value", message)) from exc
+        raise DocumentError(_unreadable(exc)) from exc
     if len(data) > max_bytes:
         raise DocumentError(too_large(max_bytes))
     return data
+
+
+def _unreadable(exc: Exception) -> Problem:
+    return Problem("", "value", f"reading the mapping raised {type(exc).__name__}")
 
 
 def is_exact(value: object, room: int, budget: list[int]) -> bool:
@@ -254,24 +314,29 @@ def is_exact(value: object, room: int, budget: list[int]) -> bool:
         budget: The bytes left, in a list of one; it is used up.
 
     Raises:
-        DocumentError: It is nested deeper than ``room``, or its containers alone are larger than ``budget``.
+        DocumentError: It is nested deeper than ``room``, or its containers and texts are larger than ``budget``.
     """
     _enter(value, room, budget)
     items = cast("Iterable[Any]", value)
+    size = 0
     if is_object(value):
         for key in value:
             if type(key) is not str:
                 return False
+            size += len(key)
         items = value.values()
     for item in items:
         kind = class_of(item)
-        if kind is str or kind in _ATOMS:
+        if kind is str:
+            size += len(item)
+        elif kind in _ATOMS:
             continue
-        if kind is float:
+        elif kind is float:
             if item - item != 0.0:
                 return False
         elif (kind is not dict and kind is not list) or not is_exact(item, room - 1, budget):
             return False
+    _spend(size, budget)
     return True
 
 
@@ -279,7 +344,7 @@ def _plain(value: Any, room: int, budget: list[int]) -> Any:
     """Return ``value`` as exact builtins; ``room`` is the nesting left, ``budget[0]`` the bytes left."""
     kind = class_of(value)
     if kind is str:
-        budget[0] -= len(value)
+        _spend(len(value), budget)
         return value
     if kind is int or kind is bool or value is None:
         return value
@@ -296,7 +361,7 @@ def _plain(value: Any, room: int, budget: list[int]) -> Any:
         out: dict[str, Any] = {}
         for key, item in value.items():
             name = key if type(key) is str else _text_key(key)
-            budget[0] -= len(name)
+            _spend(len(name), budget)
             out[name] = _plain(item, room - 1, budget)
         return out
     return _from_subclass(value, budget)
@@ -305,7 +370,11 @@ def _plain(value: Any, room: int, budget: list[int]) -> Any:
 def _enter(value: Any, room: int, budget: list[int]) -> None:
     if room <= 0:
         raise DocumentError(too_deep())
-    budget[0] -= len(value)
+    _spend(len(value), budget)
+
+
+def _spend(size: int, budget: list[int]) -> None:
+    budget[0] -= size
     if budget[0] < 0:
         raise DocumentError(Problem("", "too_large", "the arguments are too large"))
 
@@ -327,25 +396,28 @@ def _from_subclass(value: Any, budget: list[int]) -> Any:
     raise _Foreign
 
 
-def _find_foreign(value: Any, path: str) -> "Problem | None":
+def _find_foreign(value: Any, path: Path) -> "Problem | None":
     """Return the first thing in ``value`` that JSON cannot say. Its depth is known to be bounded."""
     if is_mapping(value):
         for key, item in value.items():
             if not isinstance(key, str):
-                return Problem(path, "type", f"expected string keys, got a key of type {type(key).__name__}")
+                message = f"expected string keys, got a key of type {type(key).__name__}"
+                return Problem(pointer(path), "type", message)
             if has_surrogate(key):
-                return Problem(path, "value", "a key holds a lone surrogate, which is no text")
-            if found := _find_foreign(item, point(path, key)):
+                return Problem(pointer(path), "value", "a key holds a lone surrogate, which is no text")
+            if found := _find_foreign(item, (path, key)):
                 return found
         return None
     if is_array(value):
-        found_items = (_find_foreign(item, point(path, index)) for index, item in enumerate(value))
+        found_items = (_find_foreign(item, (path, index)) for index, item in enumerate(value))
         return next(filter(None, found_items), None)
     if isinstance(value, str):
         is_bad = has_surrogate(value)
-        return Problem(path, "value", "the text holds a lone surrogate, which is no text") if is_bad else None
+        return Problem(pointer(path), "value", "the text holds a lone surrogate, which is no text") if is_bad else None
     if isinstance(value, float):
-        return Problem(path, "value", "numbers must be finite") if value - value != 0.0 else None
-    if value is None or isinstance(value, int):
+        return Problem(pointer(path), "value", "numbers must be finite") if value - value != 0.0 else None
+    if isinstance(value, int):
+        return Problem(pointer(path), "value", OUT_OF_RANGE) if has_too_many_digits(value) else None
+    if value is None:
         return None
-    return Problem(path, "type", f"expected a JSON value, got {type(value).__name__}")
+    return Problem(pointer(path), "type", f"expected a JSON value, got {type(value).__name__}")

@@ -17,6 +17,7 @@ import msgspec
 
 from .._json import class_of
 from ._plan import NOTHING, Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Table, Tagged, Union
+from ._sets import FEW, maker
 from ._shadow import Shadows
 
 
@@ -63,6 +64,19 @@ class Module:
         return name
 
 
+def is_builder_needed(node: Node) -> bool:
+    """Return whether the Python value differs from the one that msgspec decodes."""
+    if isinstance(node, (Ref, Tagged, Custom)):
+        return True
+    if isinstance(node, Leaf):
+        return node.build is not None
+    if isinstance(node, Array) and node.make in {set, frozenset}:
+        return True
+    if isinstance(node, Table) and is_builder_needed(node.key):
+        return True
+    return any(map(is_builder_needed, node.children()))
+
+
 class Builder:
     """Writes the expressions that make Python values of decoded ones."""
 
@@ -72,21 +86,9 @@ class Builder:
         self._shadows = shadows
         self._functions: dict[int, str] = {}
 
-    def is_needed(self, node: Node) -> bool:
-        """Return whether the Python value differs from the decoded one."""
-        if isinstance(node, (Ref, Tagged, Custom)):
-            return True
-        if isinstance(node, Leaf):
-            return node.build is not None
-        if isinstance(node, Array) and node.make in {set, frozenset}:
-            return True
-        if isinstance(node, Table) and self.is_needed(node.key):
-            return True
-        return any(map(self.is_needed, node.children()))
-
     def expression(self, node: Node, var: str) -> str:
         """Return the expression that makes the Python value of the decoded value in the variable ``var``."""
-        if not self.is_needed(node):
+        if not is_builder_needed(node):
             return var
         if isinstance(node, Leaf):
             return f"{self._module.ref(node.build)}({var})"
@@ -112,15 +114,18 @@ class Builder:
     def _array(self, node: Array, var: str) -> str:
         item = self._module.name("v")
         inner = self.expression(node.item, item)
-        make = "" if node.make is list else node.make.__name__
-        if inner == item:
-            return f"{make}({var})"
-        return f"{make}([{inner} for {item} in {var}])" if make else f"[{inner} for {item} in {var}]"
+        items = var if inner == item else f"[{inner} for {item} in {var}]"
+        if node.make is list:
+            return items
+        make = node.make.__name__
+        if node.make is tuple:
+            return f"{make}({items})"
+        return f"({make}({items}) if len({var}) <= {FEW} else {self._module.ref(maker(node.make))}({items}))"
 
     def _union(self, node: Union, var: str) -> str:
         out = var
         for member in reversed(node.members):
-            if self.is_needed(member):
+            if is_builder_needed(member):
                 out = f"({self.expression(member, var)} if {self._test(member, var)} else {out})"
         return out
 
@@ -228,10 +233,16 @@ def decoded_types(node: Node, shadows: Shadows) -> tuple[Any, ...]:
 
 def count_any(value: Any) -> int:
     """Return how many keys a tree of builtins holds."""
-    kind = class_of(value)
-    if kind is dict:
-        return len(value) + sum(map(count_any, value.values()))
-    return sum(map(count_any, value)) if kind is list else 0
+    count = 0
+    todo = [value]
+    for item in todo:  # grows while it is read
+        kind = class_of(item)
+        if kind is dict:
+            count += len(item)
+            todo.extend(item.values())
+        elif kind is list:
+            todo.extend(item)
+    return count
 
 
 class Counter:

@@ -10,15 +10,17 @@ from .. import _json
 from .._json import DocumentError, encode, holds_keys, is_deeper
 from ..errors import InvalidArgumentsError, Problem
 from ._codegen import Builder, Counter, Module
-from ._construct import Constructor, describe
+from ._construct import Constructor
 from ._explain import Explainer
 from ._plan import Ref, static_depth
 from ._shadow import Shadows
 
 _NO_ARGUMENTS: Final = frozenset({b"", b"null"})
 _UNBOUNDED: Final = 2**62
-_SPACED: Final = (" :", "\t:", "\n:", "\r:")
-_SPACED_BYTES: Final = tuple(map(str.encode, _SPACED))
+
+
+class _DoubledKeyError(Exception):
+    """A key is given more than once; where, is seen in the parse tree."""
 
 
 @attrs.frozen(eq=False)
@@ -27,6 +29,7 @@ class Decoder:
 
     Attributes:
         root: The record's place in the plan.
+        shadows: The msgspec types of the plan.
         wire: Decodes text to shadows; raises on anything that does not fit.
         keys: Counts the keys of a decoded document.
         build: Makes the Python values.
@@ -34,6 +37,7 @@ class Decoder:
     """
 
     root: Ref
+    shadows: Shadows
     wire: Callable[["bytes | str"], Any]
     keys: Callable[[Any], int]
     build: Callable[[Any], Any]
@@ -52,6 +56,8 @@ class Decoder:
         """
         # No plan of this depth lets more levels through, nor can fewer brackets nest deeper. No text has more bytes
         # than four for each character. As many keys as colons leave no room for a key that came twice.
+        refusal: Exception | None = None
+        shadow: Any = None
         try:
             if arguments.__class__ is bytes:
                 if len(arguments) <= max_bytes and (
@@ -61,6 +67,7 @@ class Decoder:
                     keys = self.keys(shadow)
                     if keys == arguments.count(b":") or holds_keys(arguments, keys):
                         return self.build(shadow)
+                    refusal = _DoubledKeyError()
             elif (
                 arguments.__class__ is str
                 and len(arguments) * 4 <= max_bytes
@@ -70,26 +77,34 @@ class Decoder:
                 keys = self.keys(shadow)
                 if keys == arguments.count(":") or holds_keys(arguments.encode(), keys):
                     return self.build(shadow)
-        except Exception:  # noqa: BLE001, S110 - the careful path meets it again, and names it
-            pass
-        return self._careful(arguments, max_bytes, max_depth)
+                refusal = _DoubledKeyError()
+        except Exception as exc:  # noqa: BLE001 - told apart by looking at the document, not at the exception
+            refusal = exc.with_traceback(None)  # or it would hold this frame, and the frame it
+        return self._careful(arguments, max_bytes, max_depth, refusal)
 
-    def _careful(self, arguments: Any, max_bytes: int, max_depth: int) -> Any:
-        """Decode with every guard; the same verdicts as the fast path, and the reasons."""
+    def _careful(self, arguments: Any, max_bytes: int, max_depth: int, refusal: Exception | None) -> Any:
+        """Decode with every guard; the same verdicts as the fast path, and the reasons.
+
+        Args:
+            arguments: As in ``decode``.
+            max_bytes: As in ``decode``.
+            max_depth: As in ``decode``.
+            refusal: Why the fast path would not have them; None if it has not tried.
+        """
         try:
             data = _to_bytes(arguments, max_bytes, max_depth)
             if data.strip(_json.WHITESPACE) in _NO_ARGUMENTS:
-                data = b"{}"
+                data, refusal = b"{}", None
             if is_deeper(data, max_depth):
                 raise DocumentError(_json.too_deep(max_depth))
-            refusal: Exception
-            try:
-                shadow = self.wire(data)
-                if holds_keys(data, self.keys(shadow)):
-                    return self.build(shadow)
-                refusal = ValueError("a key is given more than once")
-            except Exception as exc:  # noqa: BLE001 - told apart by looking at the document, not at the exception
-                refusal = exc
+            if refusal is None:
+                try:
+                    shadow = self.wire(data)
+                    if holds_keys(data, self.keys(shadow)):
+                        return self.build(shadow)
+                    refusal = _DoubledKeyError()
+                except Exception as exc:  # noqa: BLE001 - as above
+                    refusal = exc.with_traceback(None)
             return self._explain(data, refusal)
         except DocumentError as exc:
             raise InvalidArgumentsError([exc.problem]) from exc
@@ -97,22 +112,19 @@ class Decoder:
             raise InvalidArgumentsError([_json.too_deep()]) from exc
 
     def _explain(self, data: bytes, refusal: Exception) -> Any:
-        explainer = Explainer()
-        plain = explainer.explain(self.root, _json.parse(data))
-        if explainer.problems:
-            raise InvalidArgumentsError(explainer.problems) from None
+        explainer = Explainer(self.shadows, _json.parse(data))
+        plain = explainer.explain(self.root)
+        if explainer.report.problems:
+            raise InvalidArgumentsError(explainer.report.problems) from None
         if explainer.repaired:
             try:
                 return self.build(self.wire(encode(plain)))
             except Exception as exc:  # noqa: BLE001 - as above
-                refusal = exc
+                refusal = exc.with_traceback(None)
         if isinstance(refusal, msgspec.MsgspecError):
             # The two paths read a document differently: still one clear answer.
             raise InvalidArgumentsError([Problem("", "value", "the document does not fit its schema")]) from refusal
-        constructor = Constructor()
-        constructor.make(self.root, plain, "")
-        problems = constructor.problems or describe(refusal, "", plain)
-        raise InvalidArgumentsError(problems) from refusal
+        raise InvalidArgumentsError(Constructor(self.shadows).explain(self.root, plain, refusal)) from refusal
 
 
 def _to_bytes(arguments: Any, max_bytes: int, max_depth: int) -> bytes:
@@ -157,6 +169,7 @@ def compile_decoder(root: Ref) -> Decoder:
     depth = static_depth(root)
     return Decoder(
         root=root,
+        shadows=shadows,
         wire=msgspec.json.Decoder(shadows.struct(root.record)).decode,
         keys=scope["keys"],
         build=scope["build"],

@@ -11,7 +11,7 @@ from .._json import encode
 from ..errors import InvalidOutputError, Problem
 from ._codegen import Module
 from ._explain import Explainer
-from ._generic import plain_any, plain_found, require_finite
+from ._generic import is_finite, plain_any, plain_found
 from ._plan import Anything, Leaf, Node, records_below
 from ._shadow import Shadows
 from ._unbuild import Unbuilder
@@ -23,15 +23,17 @@ class Encoder:
 
     Attributes:
         root: The plan of the type.
+        shadows: The msgspec types of the plan.
         unbuild: Makes what msgspec may encode.
         wire: Decodes the text again; raises on anything that does not fit the type.
-        has_floats: Whether a NaN could hide in it as ``null``.
+        has_null: Whether ``null`` fits anywhere: a NaN could hide behind it.
     """
 
     root: Node
+    shadows: Shadows
     unbuild: Callable[[Any], Any]
     wire: Callable[[bytes], Any]
-    has_floats: bool
+    has_null: bool
 
     def encode(self, value: Any, check: bool) -> bytes:  # noqa: FBT001 - the hot path; a keyword costs 30 ns
         """Return ``value`` as JSON text.
@@ -43,28 +45,29 @@ class Encoder:
         Raises:
             InvalidOutputError: It has no JSON form, or ``check`` found that it does not fit its type.
         """
+        # Unchecked it is tried all the same: what does not fit would be encoded by rules of msgspec that are not ours,
+        # which leak what a class does not declare, and write NaN as null.
         try:
             plain = self.unbuild(value)
             data = encode(plain)
-            if self.has_floats and b"null" in data:
-                require_finite(plain)
-            if check:
-                self.wire(data)
-        except Exception:  # noqa: BLE001 - reading the user's object may raise anything; the careful path says what it was
-            return self._careful(value, check=check)
-        return data
+            self.wire(data)
+            if not (self.has_null and b"null" in data) or is_finite(plain):
+                return data
+        except Exception:  # noqa: BLE001, S110 - reading the user's object may raise anything; the careful path says what
+            pass
+        return self._careful(value, check=check)
 
     def _careful(self, value: Any, *, check: bool) -> bytes:
         data = encode_any(value)
         if not check:
             return data
-        explainer = Explainer()
         try:
-            plain = explainer.explain(self.root, _json.parse(data))
-        except RecursionError as exc:
+            explainer = Explainer(self.shadows, _json.parse(data))
+            plain = explainer.explain(self.root)
+        except (_json.DocumentError, RecursionError) as exc:
             raise InvalidOutputError([_json.too_deep()]) from exc
-        if explainer.problems:
-            raise InvalidOutputError(explainer.problems)
+        if explainer.report.problems:
+            raise InvalidOutputError(explainer.report.problems)
         data = encode(plain)
         try:
             self.wire(data)
@@ -82,7 +85,7 @@ def encode_any(value: Any) -> bytes:
     try:
         try:
             return encode(plain_any(value))
-        except UnicodeEncodeError:
+        except ValueError:  # a surrogate, or too many digits; the walk says where
             return encode(plain_found(value))
     except RecursionError as exc:
         raise InvalidOutputError([_json.too_deep()]) from exc
@@ -96,13 +99,14 @@ def compile_encoder(root: Node) -> Encoder:
     module.function("unbuild_root", "o", [f"return {expression}"])
     return Encoder(
         root=root,
+        shadows=shadows,
         unbuild=module.compile()["unbuild_root"],
         wire=msgspec.json.Decoder(shadows.wire(root)).decode,
-        has_floats=_has_floats(root),
+        has_null=_has_null(root),
     )
 
 
-def _has_floats(root: Node) -> bool:
+def _has_null(root: Node) -> bool:
     nodes: list[Node] = [root]
     for record in records_below(root).values():
         nodes += [field.node for field in record.fields]
@@ -112,7 +116,7 @@ def _has_floats(root: Node) -> bool:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if isinstance(node, Anything) or (isinstance(node, Leaf) and "number" in node.accepts):
+        if isinstance(node, Anything) or (isinstance(node, Leaf) and "null" in node.accepts):
             return True
         nodes.extend(node.children())
     return False

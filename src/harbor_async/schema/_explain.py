@@ -4,19 +4,24 @@ It walks the plan beside the parsed document. Whether a leaf is right is asked o
 path uses, so the two cannot differ.
 """
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
 
-import attrs
 import msgspec
 
-from .._json import MAX_PROBLEMS, BadNumber, Object, has_surrogate, is_array, is_object, kind_of, point, show
-from ..errors import Problem, ProblemCode
+from .._json import OUT_OF_RANGE, BadNumber, Document, Doubled, Path, has_surrogate, is_array, is_object, kind_of, show
 from ._leaf import expected_one_of
-from ._plan import Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Table, Tagged, Union
+from ._plan import Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Table, Tagged, Union, static_depth
+from ._report import Report
+from ._shadow import Shadows
 from ._union import wire_leaf
 
 _LISTED: Final = 50
 _NUMERIC: Final = frozenset({"integer", "number"})
+_CHUNK: Final = 256
+_SHALLOW: Final = 4
+_PLAIN: Final = frozenset({str, int, bool, None})
+_INERT: Final = frozenset({int, float, bool, type(None)})
 _CONSTRAINTS: Final = {
     "ge": "at least {}",
     "gt": "more than {}",
@@ -30,207 +35,250 @@ _CONSTRAINTS: Final = {
 _MISSING: Final = object()
 
 
-class _EnoughError(Exception):
-    """Ends a walk that has found too many problems."""
-
-
-@attrs.define(eq=False)
 class Explainer:
-    """Collects the problems of one document.
+    """Finds the problems of one document.
 
     Attributes:
-        problems: What was found, in the order of the document; when there are too many the walk stops.
+        report: What was found.
         repaired: Whether an integral float was made an int.
     """
 
-    problems: list[Problem] = attrs.field(factory=list[Problem])
-    repaired: bool = False
+    def __init__(self, shadows: Shadows, document: Document) -> None:
+        """Begin without problems.
 
-    def explain(self, root: Node, document: Any) -> Any:
-        """Note what is wrong with a whole document; return it as plain builtins, repaired.
-
-        The walk stops after a hundred problems: four megabytes could hold a million, and nobody would read them.
+        Args:
+            shadows: The msgspec types of the plan.
+            document: What is looked into.
         """
-        try:
-            return self.check(root, document, "")
-        except _EnoughError:
-            self.problems.append(Problem("", "value", f"and more; only the first {MAX_PROBLEMS} problems are told"))
-            return document
+        self.report = Report()
+        self.repaired = False
+        self._wire = shadows.wire
+        self._document = document
+        self._by_wire: dict[int, dict[str, Field]] = {}
+        self._lists: dict[int, Any] = {}
+        self._members: dict[tuple[int, str], Node | None] = {}
 
-    def add(self, path: str, code: ProblemCode, message: str) -> None:
-        """Note one problem.
+    def explain(self, root: Node) -> Any:
+        """Note what is wrong with the whole document; return it as plain builtins, repaired."""
+        with self.report.collecting():
+            return self._check(root, self._document.value, None)
+        return self._document.value
 
-        Raises:
-            _EnoughError: There are too many; caught by ``explain``.
-        """
-        if len(self.problems) >= MAX_PROBLEMS:
-            raise _EnoughError
-        self.problems.append(Problem(path, code, message))
-
-    def check(self, node: Node, value: Any, path: str) -> Any:
+    def _check(self, node: Node, value: Any, path: Path) -> Any:
         """Note what is wrong with ``value`` as a ``node``; return it as plain builtins, repaired."""
-        if isinstance(value, str) and has_surrogate(value):
-            self.add(path, "value", "the text holds a lone surrogate, which is no text")
-            return value
-        if isinstance(node, Custom):
-            return self.check(node.inner, value, path)
-        if isinstance(node, Leaf):
-            return self._leaf(node, value, path)
-        if isinstance(node, Anything):
-            return self.scan(value, path)
-        if isinstance(node, Union):
-            return self._union(node, value, path)
-        if isinstance(node, (Array, Row)):
-            return self._array(node, value, path)
-        if not is_object(value):
-            self._wrong_kind(node, value, path)
-            return value
-        self._duplicates(value, path)
-        if isinstance(node, Table):
-            return self._table(node, value, path)
-        if isinstance(node, Tagged):
-            return self._tagged(node, value, path)
-        assert isinstance(node, Ref)  # noqa: S101 - the last kind of node
-        return self._record(node.record, value, path)
+        return self._CHECKS[type(node)](self, node, value, path)
 
-    def scan(self, value: Any, path: str) -> Any:
-        """Note what is wrong with a document of any type; return it as plain builtins."""
-        if isinstance(value, BadNumber):
-            self.add(path, "value", "the number is out of range")
-        elif isinstance(value, str) and has_surrogate(value):
-            self.add(path, "value", "the text holds a lone surrogate, which is no text")
-        elif is_object(value):
-            self._duplicates(value, path)
-            for key in value:
-                self._key_text(key, path)
-            return {key: self.scan(item, point(path, key)) for key, item in value.items()}
-        elif is_array(value):
-            return [self.scan(item, point(path, index)) for index, item in enumerate(value)]
+    def _custom(self, node: Custom, value: Any, path: Path) -> Any:
+        return self._check(node.inner, value, path)
+
+    def _anything(self, node: Anything, value: Any, path: Path) -> Any:  # noqa: ARG002 - as its siblings
+        self._scan(value, path)
         return value
 
-    def _key_text(self, key: str, path: str) -> None:
+    def _is_object(self, node: Node, value: Any, path: Path) -> bool:
+        if not is_object(value):
+            self._wrong_kind(node, value, path)
+            return False
+        if isinstance(value, Doubled):
+            self._duplicates(value, path)
+        return True
+
+    def _scan(self, value: Any, path: Path) -> None:
+        """Note what is wrong with a document of any type."""
+        if self._document.is_clean:
+            return
+        if isinstance(value, BadNumber):
+            self.report.add(path, "value", OUT_OF_RANGE)
+        elif isinstance(value, str):
+            self._text(value, path)
+        elif is_object(value):
+            if isinstance(value, Doubled):
+                self._duplicates(value, path)
+            for key, item in value.items():
+                self._key(key, path)
+                if type(item) not in _INERT:
+                    self._scan(item, (path, key))
+        elif is_array(value):
+            for index, item in enumerate(value):
+                if type(item) not in _INERT:
+                    self._scan(item, (path, index))
+
+    def _text(self, value: str, path: Path) -> bool:
+        """Return whether ``value`` is text, and note it if it is none."""
+        if not has_surrogate(value):
+            return True
+        self.report.add(path, "value", "the text holds a lone surrogate, which is no text")
+        return False
+
+    def _key(self, key: str, path: Path) -> None:
         if has_surrogate(key):
-            self.add(path, "value", "a key holds a lone surrogate, which is no text")
+            self.report.add(path, "value", "a key holds a lone surrogate, which is no text")
 
-    def _duplicates(self, value: Any, path: str) -> None:
-        if isinstance(value, Object):
-            for key in value.duplicates:
-                self.add(point(path, key), "duplicate", f"the key {show(key)} is given more than once")
+    def _duplicates(self, value: Doubled, path: Path) -> None:
+        for key in value.duplicates:
+            self.report.add((path, key), "duplicate", f"the key {show(key)} is given more than once")
 
-    def _wrong_kind(self, node: Node, value: Any, path: str) -> None:
-        if isinstance(value, BadNumber) and node.kinds & {"integer", "number"}:
-            self.add(path, "value", "the number is out of range")
+    def _wrong_kind(self, node: Node, value: Any, path: Path) -> None:
+        if isinstance(value, BadNumber) and node.kinds & _NUMERIC:
+            self.report.add(path, "value", OUT_OF_RANGE)
             return
         message = f"expected {expectation(node)}, got {kind_of(value)}"
-        if isinstance(value, str) and _is_stringified(value, node.kinds):
-            message += "; send the JSON value itself, not a string"
-        self.add(path, "type", message)
+        if isinstance(value, str):
+            if not self._text(value, path):
+                return
+            if _is_stringified(value, node.kinds):
+                message += "; send the JSON value itself, not a string"
+        self.report.add(path, "type", message)
 
-    def _leaf(self, node: Leaf, value: Any, path: str) -> Any:
+    def _leaf(self, node: Leaf, value: Any, path: Path) -> Any:
         if isinstance(value, float) and value.is_integer() and _wants_whole(node):
             self.repaired = True
             value = int(value)
-        kind = kind_of(value)
-        if isinstance(value, BadNumber) or kind not in node.accepts:
+        if isinstance(value, BadNumber) or kind_of(value) not in node.accepts:
             self._wrong_kind(node, value, path)
-            return value
-        try:
-            msgspec.convert(value, wire_leaf(node))
-        except (msgspec.ValidationError, ValueError, OverflowError):
-            self.add(path, "value", _leaf_message(node))
+        elif (not isinstance(value, str) or self._text(value, path)) and not _is_wire(node, value):
+            self.report.add(path, "value", _leaf_message(node))
         return value
 
-    def _union(self, node: Union, value: Any, path: str) -> Any:
+    def _union(self, node: Union, value: Any, path: Path) -> Any:
         kind = kind_of(value)
-        for member in node.members:
-            if kind in member.kinds and not (kind == "integer" and _is_float(member) and _has_int(node)):
-                return self.check(member, value, path)
-        if isinstance(value, float) and value.is_integer():
-            for member in node.members:
-                if "integer" in member.kinds:
-                    return self.check(member, value, path)
+        if kind == "number" and isinstance(value, float) and value.is_integer() and kind not in node.kinds:
+            kind = "integer"
+        key = (id(node), kind)
+        if key not in self._members:
+            self._members[key] = _member(node, kind)
+        member = self._members[key]
+        if member is not None:
+            return self._check(member, value, path)
         self._wrong_kind(node, value, path)
         return value
 
-    def _array(self, node: "Array | Row", value: Any, path: str) -> Any:
+    def _row(self, node: Row, value: Any, path: Path) -> Any:
         if not is_array(value):
             self._wrong_kind(node, value, path)
             return value
-        if isinstance(node, Array):
-            self._length(node, value, path)
-            if isinstance(node.item, Leaf) and (numbers := self._numbers(node.item, value)) is not None:
-                return numbers
-            return [self.check(node.item, item, point(path, index)) for index, item in enumerate(value)]
         if len(value) != len(node.items):
-            self.add(path, "value", f"expected an array of {len(node.items)} items, got {len(value)}")
+            self.report.add(path, "value", f"expected an array of {len(node.items)} items, got {len(value)}")
             return value
         pairs = zip(node.items, value, strict=True)
-        return [self.check(item, part, point(path, index)) for index, (item, part) in enumerate(pairs)]
+        return [self._check(item, part, (path, index)) for index, (item, part) in enumerate(pairs)]
 
-    def _numbers(self, item: Leaf, value: list[Any]) -> list[Any] | None:
-        """Return a list of repaired numbers, checked all at once, which is five times faster; None if one is wrong."""
-        if not item.accepts <= _NUMERIC:
-            return None
-        whole = _wants_whole(item)
-        repaired = [int(part) if whole and isinstance(part, float) and part.is_integer() else part for part in value]
-        try:
-            msgspec.convert(repaired, list[wire_leaf(item)])  # type: ignore[misc]  # the type is made at run time
-        except (msgspec.ValidationError, ValueError, OverflowError):
-            return None
-        self.repaired = self.repaired or whole
-        return repaired
+    def _array(self, node: Array, value: Any, path: Path) -> Any:
+        if not is_array(value):
+            self._wrong_kind(node, value, path)
+            return value
+        self._length(node, value, path)
+        return self._items(node.item, value, path)
 
-    def _length(self, node: Node, value: Any, path: str) -> None:
+    def _items(self, node: Node, items: list[Any], path: Path) -> list[Any]:
+        """Check like items. They are first tried in bulk: most lists are right, and one look costs 20 times as much."""
+        if id(node) not in self._lists:
+            depth = static_depth(node)
+            # In a recursive class each level would try the same items again.
+            self._lists[id(node)] = None if depth is None or depth > _SHALLOW else list[self._wire(node)]  # type: ignore[misc]  # made at run time
+        bulk = self._lists[id(node)] if self._document.is_clean else None
+        if bulk is None:
+            return [self._check(node, item, (path, index)) for index, item in enumerate(items)]
+        out: list[Any] = []
+        is_whole = isinstance(node, Leaf) and _wants_whole(node)
+        for start in range(0, len(items), _CHUNK):
+            chunk = items[start : start + _CHUNK]
+            if is_whole and float in set(map(type, chunk)):
+                chunk = [int(part) if isinstance(part, float) and part.is_integer() else part for part in chunk]
+                self.repaired = True
+            if not _is_convertible(chunk, bulk):
+                chunk = [self._check(node, item, (path, start + index)) for index, item in enumerate(chunk)]
+            out += chunk
+        return out
+
+    def _length(self, node: Node, value: Any, path: Path) -> None:
         least, most = node.bounds.get("min_length", 0), node.bounds.get("max_length", len(value))
         if not least <= len(value) <= most:
-            self.add(path, "value", f"expected {_bounds_text(node.bounds)}, got {len(value)}")
+            self.report.add(path, "value", f"expected {_bounds_text(node.bounds)}, got {len(value)}")
 
-    def _table(self, node: Table, value: Any, path: str) -> Any:
+    def _table(self, node: Table, value: Any, path: Path) -> Any:
+        if not self._is_object(node, value, path):
+            return value
         self._length(node, value, path)
         out: dict[str, Any] = {}
         for key, item in value.items():
-            place = point(path, key)
-            before = len(self.problems)
-            self.check(node.key, key, place)
-            if len(self.problems) > before:
-                self.problems[before] = Problem(place, "unknown", f"unknown key: {_leaf_message(node.key)}")
-            out[key] = self.check(node.value, item, place)
+            self._key(key, path)
+            if not _is_wire(node.key, key):
+                self.report.add((path, key), "unknown", f"unknown key: {_leaf_message(node.key)}")
+            out[key] = self._check(node.value, item, (path, key))
         return out
 
-    def _tagged(self, node: Tagged, value: Any, path: str) -> Any:
-        tags = {ref.record.tag_value: ref for ref in node.members}
-        given = value.get(node.tag, _MISSING)
-        place = point(path, node.tag)
-        choices = expected_one_of(tuple(tags))
-        if given is _MISSING:
-            self.add(place, "missing", f"the key {show(node.tag)} is required; {choices}")
+    def _tagged(self, node: Tagged, value: Any, path: Path) -> Any:
+        if not self._is_object(node, value, path):
             return value
+        tags = {ref.record.tag_value: ref.record for ref in node.members}
+        given = value.get(node.tag, _MISSING)
         if isinstance(given, float) and given.is_integer():
             self.repaired = True
             given = int(given)
         if isinstance(given, (str, int)) and not isinstance(given, bool) and given in tags:
-            record = tags[given].record
             rest = {key: item for key, item in value.items() if key != node.tag}
-            return {node.tag: given, **self._record(record, rest, path)}
-        kinds = {kind_of(tag) for tag in tags}
-        code: ProblemCode = "value" if kind_of(given) in kinds else "type"
-        self.add(place, code, f"{choices}" if code == "value" else f"{choices}, got {kind_of(given)}")
+            return {node.tag: given, **self._fields(tags[given], rest, path)}
+        place = (path, node.tag)
+        choices = expected_one_of(tuple(tags))
+        if given is _MISSING:
+            self.report.add(place, "missing", f"the key {show(node.tag)} is required; {choices}")
+        elif kind_of(given) in set(map(kind_of, tags)):
+            self.report.add(place, "value", choices)
+        else:
+            self.report.add(place, "type", f"{choices}, got {kind_of(given)}")
         return value
 
-    def _record(self, record: Record, value: Any, path: str) -> Any:
+    def _ref(self, node: Ref, value: Any, path: Path) -> Any:
+        return self._fields(node.record, value, path) if self._is_object(node, value, path) else value
+
+    def _fields(self, record: Record, value: dict[str, Any], path: Path) -> dict[str, Any]:
+        fields = self._by_wire.get(id(record))
+        if fields is None:
+            fields = self._by_wire[id(record)] = {field.wire: field for field in record.fields}
         out: dict[str, Any] = {}
-        fields = {field.wire: field for field in record.fields}
-        for field in record.fields:
-            if field.is_required and field.wire not in value:
-                self.add(point(path, field.wire), "missing", _missing_message(field))
+        for wire, field in fields.items():
+            if field.is_required and wire not in value:
+                self.report.add((path, wire), "missing", _missing_message(field))
         for key, item in value.items():
-            place = point(path, key)
             if key in fields:
-                out[key] = self.check(fields[key].node, item, place)
+                out[key] = self._check(fields[key].node, item, (path, key))
             else:
-                self.add(place, "unknown", _unknown_message(record))
-                self.scan(item, place)
+                self.report.add((path, key), "unknown", _unknown_message(record))
+                self._scan(item, (path, key))
         return out
+
+    _CHECKS: ClassVar[dict[type[Node], Callable[[Any, Any, Any, Path], Any]]] = {
+        Leaf: _leaf,
+        Custom: _custom,
+        Anything: _anything,
+        Union: _union,
+        Array: _array,
+        Row: _row,
+        Table: _table,
+        Tagged: _tagged,
+        Ref: _ref,
+    }
+
+
+def _member(node: Union, kind: str) -> Node | None:
+    """Return the member that takes a JSON value of ``kind``; an int rather than a float for an integer."""
+    takers = [member for member in node.members if kind in member.kinds]
+    exact = (member for member in takers if kind != "integer" or not _is_float(member))
+    return next(exact, takers[0] if takers else None)
+
+
+def _is_wire(node: Leaf, value: Any) -> bool:
+    """Return whether ``value``, of a kind that ``node`` accepts, fits it."""
+    return (node.wire in _PLAIN and not node.bounds) or _is_convertible(value, wire_leaf(node))
+
+
+def _is_convertible(value: Any, tp: Any) -> bool:
+    try:
+        msgspec.convert(value, tp)
+    except (msgspec.ValidationError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _missing_message(field: Field) -> str:
@@ -276,10 +324,6 @@ def _wants_whole(node: Leaf) -> bool:
 
 def _is_float(node: Node) -> bool:
     return isinstance(node, Leaf) and node.wire is float
-
-
-def _has_int(node: Union) -> bool:
-    return any(isinstance(member, Leaf) and member.wire is int for member in node.members)
 
 
 def _is_stringified(text: str, kinds: frozenset[str]) -> bool:

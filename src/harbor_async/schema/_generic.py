@@ -15,15 +15,27 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from .._json import DocumentError, class_of, has_surrogate, is_exact, is_mapping, is_object, kind_of, point
+from .._json import (
+    DocumentError,
+    class_of,
+    has_surrogate,
+    has_too_many_digits,
+    is_exact,
+    is_mapping,
+    is_object,
+    kind_of,
+    point,
+)
 from ..errors import InvalidOutputError, Problem, UnsupportedTypeError
 from ._hints import Names, class_hints
-from ._name import Name
+from ._name import given_name
 from ._plan import Style
 from ._record import raw_fields, shown_fields, style_of
 from ._registry import registered_base, unstructure_hook
 
 _ROOM: Final = 500
+_ATOMS: Final = frozenset({str, int, float, bool, type(None)})
+_SEQUENCES: Final = frozenset({list, tuple, set, frozenset})
 _ADVICE: Final = "return JSON values, or a class with a JSON form"
 
 
@@ -64,16 +76,8 @@ def _no(path: str, message: str) -> InvalidOutputError:
 
 def _plain(value: Any, path: str, above: tuple[int, ...]) -> Any:
     kind = class_of(value)
-    if value is None or kind is bool or kind is int:
-        return value
-    if kind is str:
-        if has_surrogate(value):
-            raise _no(path, "the text holds a lone surrogate")
-        return value
-    if kind is float:
-        if value - value != 0.0:
-            raise _no(path, "numbers must be finite")
-        return value
+    if kind in _ATOMS:
+        return _atom(value, path)
     if (base := registered_base(kind)) is not None:
         return _plain(_hooked(base, value, path), path, _inside(value, path, above))
     if kind is dict or is_mapping(value):
@@ -86,6 +90,18 @@ def _plain(value: Any, path: str, above: tuple[int, ...]) -> Any:
         listed = [_plain(item, point(path, index), inside) for index, item in items]
         return listed if isinstance(value, (list, tuple)) else sorted_items(listed)
     return _scalar(value, path)
+
+
+def _atom(value: Any, path: str) -> Any:
+    if isinstance(value, str):
+        if has_surrogate(value):
+            raise _no(path, "the text holds a lone surrogate")
+    elif isinstance(value, float):
+        if value - value != 0.0:
+            raise _no(path, "numbers must be finite")
+    elif isinstance(value, int) and has_too_many_digits(value):
+        raise _no(path, "the integer has too many digits")
+    return value
 
 
 def _inside(value: Any, path: str, above: tuple[int, ...]) -> tuple[int, ...]:
@@ -116,11 +132,11 @@ def _scalar(value: Any, path: str) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return base64.b64encode(bytes(cast("bytes", value))).decode()
     if isinstance(value, str):
-        return _plain(str.__str__(value), path, ())
+        return _atom(str.__str__(value), path)
     if isinstance(value, int):
-        return int.__index__(value)
+        return _atom(int.__index__(value), path)
     if isinstance(value, float):
-        return _plain(float.__float__(value), path, ())
+        return _atom(float.__float__(value), path)
     raise _no(path, f"{type(value).__name__} has no JSON form; {_ADVICE}")
 
 
@@ -171,19 +187,14 @@ def wire_names(cls: Any, style: Style) -> tuple[tuple[str, str], ...]:
 
     A pure function of the class; the cache only saves time.
     """
-    shown = shown_fields(cls, style, output=True)
+    shown = shown_fields(cls, style, Names(), "the result", output=True)
     try:
         hints = class_hints(cls, shown, Names(), "the result")
     except UnsupportedTypeError:
         # A result without a declared type needs no annotation that can be read: its fields keep their own names.
         hints = dict.fromkeys(shown)
     fields = raw_fields(cls, style, hints)
-    return tuple((f.attribute, _marked(f.annotation) or f.name) for f in fields if f.attribute in shown)
-
-
-def _marked(annotation: Any) -> str | None:
-    marks = getattr(annotation, "__metadata__", ())
-    return next((mark.wire for mark in marks if isinstance(mark, Name)), None)
+    return tuple((f.attribute, given_name(f.annotation) or f.name) for f in fields if f.attribute in shown)
 
 
 def plain_table(value: Any) -> dict[str, Any]:
@@ -204,6 +215,30 @@ def plain_table(value: Any) -> dict[str, Any]:
     return out
 
 
+def listed(value: Any) -> Any:
+    """Return a list or tuple, itself.
+
+    Raises:
+        TypeError: It is something else that can be iterated: a dict, a generator, which would be gone afterwards.
+    """
+    if not isinstance(value, (list, tuple)):
+        msg = f"expected a list or tuple, got {kind_of(value)}"
+        raise TypeError(msg)
+    return cast("Any", value)
+
+
+def collected(value: Any) -> Any:
+    """Return a set or frozenset, itself.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not isinstance(value, (set, frozenset)):
+        msg = f"expected a set, got {kind_of(value)}"
+        raise TypeError(msg)
+    return cast("Any", value)
+
+
 def sorted_items(items: Iterable[Any]) -> list[Any]:
     """Return the items of a set in an order that does not depend on hashes: their own, or that of their JSON text."""
     listed = list(items)
@@ -217,19 +252,16 @@ def _text_of(item: Any) -> bytes:
     return msgspec.json.encode(item, order="deterministic")
 
 
-def require_finite(value: Any, path: str = "") -> None:
-    """Refuse what msgspec would write as ``null``: NaN and infinities in an encodable value.
-
-    Raises:
-        InvalidOutputError: There is one; the problem says where.
-    """
-    kind = class_of(value)
-    if kind is float:
-        if value - value != 0.0:
-            raise _no(path, "numbers must be finite")
-    elif kind is dict:
-        for key, item in value.items():
-            require_finite(item, point(path, str(key)))
-    elif kind in {list, tuple, set, frozenset}:
-        for index, item in enumerate(value):
-            require_finite(item, point(path, index))
+def is_finite(value: Any) -> bool:
+    """Return whether an encodable value holds no NaN and no infinity, which msgspec would write as ``null``."""
+    todo = [value]
+    for item in todo:  # grows while it is read
+        kind = class_of(item)
+        if kind is float:
+            if item - item != 0.0:
+                return False
+        elif kind is dict:
+            todo.extend(item.values())
+        elif kind in _SEQUENCES:
+            todo.extend(item)
+    return True

@@ -13,9 +13,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, cast
 
 import attrs
+import typing_extensions
 
 from ..errors import UnsupportedTypeError
 
+QUALIFIERS: Final = (typing.Final, typing.Required, typing.NotRequired, typing_extensions.ReadOnly)
 _PACKAGE: Final = __name__.partition(".")[0]
 _ADVICE: Final = "define it at module level, or before the tool in an enclosing function, and import it at run time"
 
@@ -128,6 +130,18 @@ def class_hints(cls: Any, wanted: Collection[str], names: Names, where: str) -> 
             place = f"{where}, field {cls.__name__}.{name}"
             raise UnsupportedTypeError(place, "a field without annotation", "annotate it; Any takes any JSON value")
     return hints
+
+
+def split_annotation(annotation: Any) -> tuple[Any, list[Any]]:
+    """Return a bare type and the metadata that stands beside it, qualifiers such as Final and Required dropped."""
+    metadata: list[Any] = []
+    while (origin := typing.get_origin(annotation)) in (*QUALIFIERS, typing.Annotated):
+        if origin is typing.Annotated:
+            metadata[:0] = annotation.__metadata__
+            annotation = annotation.__origin__
+        else:
+            annotation = typing.get_args(annotation)[0]
+    return annotation, metadata
 
 
 def _own_annotations(cls: Any) -> dict[str, Any]:

@@ -1,8 +1,11 @@
 """The marker that gives a field another name on the wire."""
 
+from typing import Any
+
 import attrs
 
 from ..errors import InvalidToolError
+from ._hints import split_annotation
 
 
 @attrs.frozen
@@ -24,3 +27,9 @@ class Name:
         if not isinstance(wire, str) or not wire:
             msg = f"Name: expected a text that is not empty; got {wire!r}"
             raise InvalidToolError(msg)
+
+
+def given_name(annotation: Any) -> str | None:
+    """Return the wire name that stands beside a type, or None; the last one counts."""
+    names = [mark.wire for mark in split_annotation(annotation)[1] if isinstance(mark, Name)]
+    return names[-1] if names else None

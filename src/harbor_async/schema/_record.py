@@ -5,16 +5,17 @@ import dataclasses
 import enum
 import inspect
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, cast
 
 import attrs
 import typing_extensions
 
 from .._json import class_of
-from ..errors import SchemaBuildError
+from ..errors import SchemaBuildError, UnsupportedTypeError
 from ._docs import read_doc
-from ._hints import own
+from ._hints import Names, class_hints, own
+from ._name import given_name
 from ._plan import NOTHING, Style
 
 _CONTAINERS: Final = (list, dict, set, bytearray)
@@ -49,17 +50,49 @@ def style_of(cls: Any) -> Style | None:
     return None
 
 
-def shown_fields(cls: Any, style: Style, *, output: bool) -> frozenset[str]:
+def shown_fields(cls: Any, style: Style, names: Names, where: str, *, output: bool) -> frozenset[str]:
     """Return the names of the fields that a document shows.
 
-    A field that ``__init__`` does not take is no argument; in a result it is shown if its name is public.
+    A field that ``__init__`` does not take is no argument, but part of a result. A private one, whose name begins with
+    an underscore, is neither, unless its author gave it a name on the wire.
+
+    Raises:
+        UnsupportedTypeError: A private field has to be given, and no document can.
     """
     if style == "typeddict":
         return frozenset({*cls.__required_keys__, *cls.__optional_keys__})
     if style == "namedtuple":
         return frozenset(cls._fields)
-    shown = (field for field in fields_of(cls, style) if field.init or (output and not field.name.startswith("_")))
-    return frozenset(field.name for field in shown)
+    shown: set[str] = set()
+    for field in fields_of(cls, style):
+        if field.name.startswith("_") and not _is_named(cls, field, names):
+            if field.init and not output and _is_required(field):
+                advice = "it is never an argument: give it a default, or a name on the wire with Annotated[..., Name()]"
+                place = f"{where}, field {cls.__name__}.{field.name}"
+                raise UnsupportedTypeError(place, "a private field without default", advice)
+        elif field.init or output:
+            shown.add(field.name)
+    return frozenset(shown)
+
+
+def _is_named(cls: Any, field: Any, names: Names) -> bool:
+    """Return whether a private field was given another name than Python's rules give it."""
+    alias = getattr(field, "alias", None)
+    # attrs tells since 25.4 whether the alias is its own.
+    if alias is not None and not getattr(field, "alias_is_default", alias == field.name.lstrip("_")):
+        return True
+    try:
+        annotation = class_hints(cls, {field.name}, names, "")[field.name]
+    except UnsupportedTypeError:
+        return False  # a private field may be of any type, and need not say
+    return given_name(annotation) is not None
+
+
+def _is_required(field: Any) -> bool:
+    """Return whether a field of an attrs class, or of a dataclass, has no default."""
+    if hasattr(field, "alias"):
+        return field.default is attrs.NOTHING
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def fields_of(cls: Any, style: Style) -> tuple[Any, ...]:
@@ -77,7 +110,10 @@ def _attrs(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
     # A hand-written __init__ may have defaults of its own: its defaults apply by leaving the argument out.
     code = getattr(cls.__init__, "__code__", None)
     own_init = code is None or not code.co_filename.startswith("<attrs generated")
+    by_name = own_init
     for field in attrs.fields(cls):
+        # Behind an argument that is left out none can be passed by position.
+        by_name = by_name or (field.init and field.name not in hints)
         default, factory = field.default, None
         if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # attrs types the class as a function
             factory = None if default.takes_self else default.factory
@@ -89,17 +125,19 @@ def _attrs(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
             name=field.alias or field.name,
             attribute=field.name,
             annotation=hints.get(field.name),
-            is_required=field.default is attrs.NOTHING,
+            is_required=_is_required(field),
             default=NOTHING if own_init else default,
             factory=None if own_init else factory,
-            is_keyword=bool(field.kw_only) or own_init,
+            is_keyword=bool(field.kw_only) or by_name,
             description=described if isinstance(described, str) else None,
         )
 
 
 def _dataclass(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
     own_init = not cls.__dataclass_params__.init
+    by_name = own_init
     for field in dataclasses.fields(cls):
+        by_name = by_name or (field.init and field.name not in hints)
         has_factory = field.default_factory is not dataclasses.MISSING
         has_default = field.default is not dataclasses.MISSING
         described = field.metadata.get("description")
@@ -107,10 +145,10 @@ def _dataclass(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
             name=field.name,
             attribute=field.name,
             annotation=hints.get(field.name),
-            is_required=not has_factory and not has_default,
+            is_required=_is_required(field),
             default=field.default if has_default and not own_init else NOTHING,
             factory=field.default_factory if has_factory and not own_init else None,  # type: ignore[arg-type]  # MISSING ruled out
-            is_keyword=bool(field.kw_only) or own_init,
+            is_keyword=bool(field.kw_only) or by_name,
             description=described if isinstance(described, str) else None,
         )
 
@@ -148,15 +186,16 @@ def _namedtuple(cls: Any, hints: dict[str, Any]) -> Iterator[RawField]:
         )
 
 
-def check_init(cls: Any, style: Style, where: str) -> None:
-    """Refuse a class whose ``__init__`` cannot be called with its fields.
+def check_init(cls: Any, style: Style, shown: Collection[str], where: str) -> None:
+    """Refuse a class whose ``__init__`` cannot be called with the fields that a document shows.
 
     Raises:
         SchemaBuildError: It asks for an argument that is no field, or does not take a field: every call would fail.
     """
     if style not in {"attrs", "dataclass"}:
         return
-    names = {field.alias if style == "attrs" else field.name for field in fields_of(cls, style) if field.init}
+    taken = (field for field in fields_of(cls, style) if field.init and field.name in shown)
+    names = {field.alias if style == "attrs" else field.name for field in taken}
     try:
         params = inspect.signature(cls).parameters.values()
     except (TypeError, ValueError):

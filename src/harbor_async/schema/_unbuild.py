@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from ._codegen import Module
-from ._generic import plain_any, plain_table, sorted_items
+from ._generic import collected, listed, plain_any, plain_table, sorted_items
 from ._plan import Anything, Array, Custom, Leaf, Node, Record, Ref, Row, Table, Tagged, Union
 
 
@@ -14,7 +14,8 @@ class Unbuilder:
         """Write into ``module``."""
         self._module = module
         self._functions: dict[int, str] = {}
-        module.scope.update(plain_any=plain_any, plain_table=plain_table, sorted_items=sorted_items)
+        helpers = (plain_any, plain_table, sorted_items, listed, collected)
+        module.scope.update({helper.__name__: helper for helper in helpers})
 
     def is_needed(self, node: Node) -> bool:
         """Return whether msgspec must not, or cannot, encode the Python value as it is."""
@@ -52,14 +53,16 @@ class Unbuilder:
     def _array(self, node: Array, var: str) -> str:
         item = self._module.name("v")
         inner = self.expression(node.item, item)
-        body = var if inner == item else f"[{inner} for {item} in {var}]"
-        return f"sorted_items({body})" if node.make in {set, frozenset} else body
+        if node.make in {set, frozenset}:
+            items = f"collected({var})"
+            return f"sorted_items({items if inner == item else f'[{inner} for {item} in {items}]'})"
+        return f"[{inner} for {item} in ({var} if type({var}) is list else listed({var}))]"
 
     def _row(self, node: Row, var: str) -> str:
         # strict=True: a tuple of another length must not be cut to fit.
         passed = [self._module.name("v") for _ in node.items]
         parts = ", ".join(self.expression(item, name) for item, name in zip(node.items, passed, strict=True))
-        return f"[({parts},) for {', '.join(passed)}, in ({var},)][0]"
+        return f"[({parts},) for {', '.join(passed)}, in (listed({var}),)][0]"
 
     def _table(self, node: Table, var: str) -> str:
         if not self.is_needed(node.value):

@@ -12,7 +12,7 @@ import typing_extensions
 
 from ..errors import SchemaBuildError, UnsupportedTypeError
 from ._constraint import Marks, apply_marks, read_marks
-from ._hints import Names, class_hints, substitute, type_name, typevar_env
+from ._hints import QUALIFIERS, Names, class_hints, split_annotation, substitute, type_name, typevar_env
 from ._leaf import enumeration, literal, scalar
 from ._plan import NOTHING, Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Style, Table, Tagged
 from ._record import RawField, check_init, class_descriptions, fresh, raw_fields, shown_fields, style_of
@@ -30,7 +30,6 @@ _SETS: Final = (set, collections.abc.Set, collections.abc.MutableSet)
 _DICTS: Final = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 _CONTAINERS: Final = (*_LISTS, *_SETS, frozenset, tuple, *_DICTS)
 _UNIONS: Final = (typing.Union, types.UnionType)
-_QUALIFIERS: Final = (typing.Final, typing.Required, typing.NotRequired, typing_extensions.ReadOnly)
 _ALIASES: Final = tuple(
     {getattr(module, "TypeAliasType", typing_extensions.TypeAliasType) for module in (typing, typing_extensions)}
 )
@@ -54,15 +53,8 @@ class Declaration:
 
     def split(self) -> tuple[Any, Marks]:
         """Return the bare type and what stands beside it."""
-        annotation: Any = self.annotation
-        metadata: list[Any] = []
-        while (origin := typing.get_origin(annotation)) in (*_QUALIFIERS, typing.Annotated):
-            if origin is typing.Annotated:
-                metadata[:0] = annotation.__metadata__
-                annotation = annotation.__origin__
-            else:
-                annotation = typing.get_args(annotation)[0]
-        return annotation, read_marks(metadata, self.where)
+        bare, metadata = split_annotation(self.annotation)
+        return bare, read_marks(metadata, self.where)
 
 
 @attrs.define(eq=False)
@@ -149,7 +141,7 @@ class Walker:
             return literal(args, where)
         if origin in _CONTAINERS:
             return self._container(origin, args, where)
-        if origin in _QUALIFIERS:
+        if origin in QUALIFIERS:
             return self.walk(args[0], where)
         if isinstance(origin, _ALIASES):
             return self._alias(origin, args, where)
@@ -241,9 +233,10 @@ class Walker:
             return Ref(record=known)
         title = cls.__name__ if not args else f"{cls.__name__}[{', '.join(map(type_name, args))}]"
         record = Record(title=title, style=style, cls=cls)
+        shown = shown_fields(cls, style, self.names, where, output=self.output)
         if not self.output:
-            check_init(cls, style, f"{where}, class {cls.__name__}")
-        hints = class_hints(cls, shown_fields(cls, style, output=self.output), self.names, where)
+            check_init(cls, style, shown, f"{where}, class {cls.__name__}")
+        hints = class_hints(cls, shown, self.names, where)
         env = typevar_env(cls, args)
         described = class_descriptions(cls)
         self._declared[id(record)] = [

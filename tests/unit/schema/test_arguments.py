@@ -388,11 +388,11 @@ def test_errors_of_the_users_class_are_problems() -> None:
 
 
 def test_real_init_is_called() -> None:
-    """Objects are made by their class: converters, __post_init__ and private names work."""
+    """Objects are made by their class: converters, __post_init__ and the alias of a private name work."""
 
     @attrs.define
     class Box:
-        _size: int = attrs.field(converter=lambda n: n * 2)
+        _size: int = attrs.field(alias="size", converter=lambda n: n * 2)
         total: int = attrs.field(init=False)
 
         def __attrs_post_init__(self) -> None:

@@ -35,10 +35,11 @@ class Pair(NamedTuple):
 
 @attrs.define
 class Zed:
-    """Fields in no alphabetical order, one private, one computed."""
+    """Fields in no alphabetical order, one renamed, some private, one computed."""
 
     zeta: int
-    _alpha: str
+    _alpha: str = attrs.field(alias="alpha")
+    _beta: int = 5
     to_state: Annotated[str, Name("toState")] = "open"
     total: int = attrs.field(init=False, default=9)
     _hidden: int = attrs.field(init=False, default=0)
@@ -291,3 +292,70 @@ def test_messages_hold_no_values() -> None:
     """A secret in a bad result is not in the message."""
     (problem,) = output_problems(int, "hunter2")
     assert "hunter2" not in problem.message
+
+
+@dataclass
+class Secretive:
+    """Holds what nobody shall see."""
+
+    b: int = 1
+    _token: str = "secret"
+    a: int = 2
+
+
+MISFITS = [
+    Zed(1, "p"),
+    Secretive(),
+    [Secretive()],
+    {"k": (Secretive(),)},
+    Pair(1),
+    Color.RED,
+    {2, 1},
+    b"x",
+    dt.date(2024, 1, 2),
+    uuid.UUID(int=1),
+    None,
+    [None, 1.5],
+    "text",
+    True,
+    OrderedDict(b=1, a=2),
+    MappingProxyType({"b": 1}),
+]
+
+
+@pytest.mark.parametrize("value", MISFITS, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("tp", [int, Zed, dict[str, int], Literal["x"], int | None, Secretive | None])
+def test_unchecked_results_are_what_they_are(tp: Any, value: Any) -> None:
+    """A value that its type denies is encoded, unchecked, as if nothing had been declared."""
+    assert encode(Any, value) == encode(tp, value, check=False)
+    assert "secret" not in encode(tp, value, check=False)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        float("nan"),
+        [float("inf")],
+        {"a": float("-inf")},
+        Decimal("NaN"),
+        object(),
+        {1: 2},
+        {b"a": 1},
+        msgspec.Raw(b"{"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("tp", [int, int | None, list[int | None], dict[str, None], Zed, Literal[1] | None])
+def test_what_is_no_json_is_refused_unchecked_too(tp: Any, value: Any) -> None:
+    """NaN never becomes null, nor a key of another type text; with the check and without."""
+    for check in (True, False):
+        assert output_problems(tp, value, check=check)
+
+
+@pytest.mark.parametrize("tp", [set[int], list[Zed], tuple[Zed, ...], tuple[Zed], set[Color]])
+@pytest.mark.parametrize(
+    "value", [{"a": 1}, (item for item in [1]), "a", b"a", range(1)], ids=lambda v: type(v).__name__
+)
+def test_arrays_are_made_of_arrays_only(tp: Any, value: Any) -> None:
+    """What can merely be iterated, a dict or a generator, is no list and no set."""
+    assert output_problems(tp, value)
