@@ -372,7 +372,8 @@ class _TaskCrew(Crew):
         self._idle: asyncio.Future[None] | None = None
         self._due: list[tuple[float, int, Child]] = []
         self._order = count()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_due = math.inf  # uvloop's handle of a timer that is due at once does not tell
 
     @property
     def deadline(self) -> float:
@@ -441,14 +442,15 @@ class _TaskCrew(Crew):
             self._due = [due for due in self._due if due[2].scope is not None]
             heapify(self._due)
         heappush(self._due, (deadline, next(self._order), child))
-        if self._timer is None or deadline < self._timer.when():
+        if deadline < self._timer_due:
             self._set_timer()
         return cast("anyio.CancelScope", scope)
 
     def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_at(self._due[0][0], self._cut) if self._due else None
+        self._timer_due = self._due[0][0] if self._due else math.inf
+        self._timer = self._loop.call_at(self._timer_due, self._cut) if self._due else None
 
     def _cut(self) -> None:
         """Cancel the scopes whose time has come."""
