@@ -107,9 +107,9 @@ async def stock(sku: Sku, context: ha.ToolContext) -> int:
     return number % 17
 
 
-@ha.tool(name="report.render", side_effect="read", policy=ha.ToolPolicy(timeout=0.25, attempts=1))
+@ha.tool(name="report.render", side_effect="read", policy=ha.ToolPolicy(timeout=1.0, attempts=1))
 async def render(pages: Annotated[int, Meta(ge=1, le=500)]) -> str:
-    """Render a report at 100 pages a second; the policy gives it a quarter of one."""
+    """Render a report at 100 pages a second; the policy gives it one second."""
     await anyio.sleep(pages / 100)
     return f"report-{pages}.pdf"
 

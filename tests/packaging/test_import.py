@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 PUBLIC = {
     "harbor_async": (
-        "Backoff Catalog CatalogFilter Delivery ErrorCategory ErrorClass Failure HarborError Limits "
+        "Backoff Catalog CatalogFilter Delivery ErrorCategory ErrorClass Failure HarborError Join Limits "
         "LoadingMode Outcome Problem Runtime SideEffect Tool ToolCall ToolContext ToolDescriptor ToolError ToolExample "
         "ToolPolicy ToolResult Transport describe tool"
     ),
