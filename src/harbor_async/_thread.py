@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Callable
-from inspect import isawaitable
+from contextlib import suppress
+from inspect import isawaitable, iscoroutine
 from typing import Any
 
 import anyio
 from anyio.to_thread import run_sync
 
+from . import _backend
+from ._backend import Backend
 from ._call import Call
+from ._limiter import Ticket
 
 
 async def run_in_thread(call: Call, function: Callable[[], Any]) -> Any:
@@ -20,45 +24,101 @@ async def run_in_thread(call: Call, function: Callable[[], Any]) -> Any:
     has begun never runs.
     """
     ticket, call.thread = call.thread, None
-    # Whoever takes it: the thread, which then runs, or the task, and then it never does. Popping is atomic.
-    turn = [ticket]
-    loop = call.backend.run_sync_soon
-    is_ended = False
-
-    def work() -> Any:
-        nonlocal is_ended
-        try:
-            turn.pop()
-        except IndexError:
-            return None
-        try:
-            return [function()]  # in a list, since trio refuses a function that returns a coroutine
-        finally:
-            is_ended = True
-            if ticket is not None:
-                loop(ticket.leave)
-
-    has_end = call.function.policy.timeout is not None or call.deadline < math.inf
-    # The places are the runtime's, so that a thread which is left to itself keeps its own; anyio's would go back.
-    limiter = anyio.CapacityLimiter(math.inf) if ticket is not None else None
+    work = _Work(function, call.backend, ticket)
     try:
-        ended = await run_sync(work, abandon_on_cancel=has_end, limiter=limiter)
+        return await work.run(has_end=call.function.policy.timeout is not None or call.deadline < math.inf)
     finally:
-        try:
-            turn.pop()
-        except IndexError:
-            call.is_background = not is_ended
-        else:
-            if ticket is not None:
-                ticket.leave()
-    return await _await_one(ended)
+        call.is_background = work.is_background
 
 
 async def await_in_thread(function: Callable[[], Any]) -> Any:
-    """Return what ``function`` returns in a worker thread, awaited here when it can be."""
-    return await _await_one(await run_sync(lambda: [function()]))
+    """Return what ``function`` returns in a worker thread, awaited here when it can be. The thread is waited for."""
+    return await _Work(function, _backend.current(), None).run(has_end=False)
 
 
-async def _await_one(values: list[Any]) -> Any:
-    (value,) = values
-    return await value if isawaitable(value) else value
+class _Work:
+    """A function that a worker thread runs once."""
+
+    __slots__ = ("_backend", "_done", "_ended", "_function", "_is_left", "_is_over", "_ticket", "_turn")
+
+    def __init__(self, function: Callable[[], Any], backend: Backend, ticket: Ticket | None) -> None:
+        """Prepare it, with the place that its thread gives back."""
+        self._function = function
+        self._backend = backend
+        self._ticket = ticket
+        # Whoever takes it: the thread, which then runs, or the task, and then it never does. Popping is atomic.
+        self._turn = [True]
+        # What the function came to, for the task that waits. The exception is a value here: thrown into the task, as
+        # asyncio does it, a GeneratorExit of the function would close the task's own coroutines.
+        self._ended: list[tuple[Any, BaseException | None]] = []
+        self._is_over = False
+        self._is_left = False
+        self._done = anyio.Event()
+
+    @property
+    def is_background(self) -> bool:
+        """Whether the task has left a thread that still runs."""
+        return self._is_left and not self._is_over
+
+    async def run(self, *, has_end: bool) -> Any:
+        """Run it and return its value; ``has_end`` says whether a cancellation leaves the thread to itself."""
+        # The places are the runtime's, so that a thread which is left to itself keeps its own; anyio's would go back.
+        limiter = None if self._ticket is None else anyio.CapacityLimiter(math.inf)
+        try:
+            await run_sync(self._work, abandon_on_cancel=has_end, limiter=limiter)
+        except BaseException:
+            await self._leave(has_end=has_end)
+            raise
+        value, error = self._ended.pop()
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # or its traceback holds this frame, and the frame the error
+        return await value if isawaitable(value) else value
+
+    async def _leave(self, *, has_end: bool) -> None:
+        """Keep the thread from beginning; or wait for it, if it has no end; or leave it to itself."""
+        if _pop(self._turn) is not None:
+            if self._ticket is not None:
+                self._ticket.leave()
+            return
+        while not (has_end or self._is_over):
+            # anyio shields its wait for a thread against scopes, and not against ``task.cancel()``.
+            with anyio.CancelScope(shield=True), suppress(self._backend.canceled):
+                await self._done.wait()
+        self._is_left = True
+        self._drop()
+
+    def _work(self) -> None:
+        """Run the function, in the thread."""
+        if _pop(self._turn) is None:
+            return
+        try:
+            self._ended.append((self._function(), None))
+        except BaseException as exc:  # noqa: BLE001 - raised in the task
+            self._ended.append((None, exc))
+        self._is_over = True
+        if self._is_left:
+            self._drop()
+        self._backend.run_sync_soon(self._end)
+
+    def _end(self) -> None:
+        """Give the place back, in the loop."""
+        if self._ticket is not None:
+            self._ticket.leave()
+        self._done.set()
+
+    def _drop(self) -> None:
+        """Drop what nobody waits for; once the task has left, both it and the thread do so, and one finds something."""
+        value, _ = _pop(self._ended) or (None, None)
+        if iscoroutine(value):
+            value.close()  # or Python warns that it was never awaited
+
+
+def _pop(items: list[Any]) -> Any:
+    """Take the last item, or None; no two threads get the same."""
+    try:
+        return items.pop()
+    except IndexError:
+        return None
