@@ -9,7 +9,6 @@ import math
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from contextvars import Context, copy_context
 from heapq import heapify, heappop, heappush
 from itertools import count
 from types import TracebackType
@@ -262,7 +261,6 @@ class Crew:
 
     Attributes:
         is_canceled: Whether the crew was told to stop.
-        context: The context variables that every child begins with.
     """
 
     def __init__(self, backend: Backend, done: Done) -> None:
@@ -278,7 +276,6 @@ class Crew:
         self._group = anyio.create_task_group()
         self._interrupt: BaseException | None = None
         self.is_canceled: bool = False
-        self.context: Context = copy_context()
 
     @property
     def deadline(self) -> float:
@@ -310,6 +307,7 @@ class Crew:
         await self._end(error, None)
 
     async def _end(self, error: BaseException | None, cut: BaseException | None) -> None:
+        del self._done  # what it belongs to holds this crew: a cycle that would keep all results for the collector
         if self._interrupt is not None:
             raise self._interrupt
         if error is None and self._backend.is_canceled(self._pending):
@@ -366,7 +364,6 @@ class _TaskCrew(Crew):
         self._body = backend.scope()
         self._interrupt = None
         self.is_canceled = False
-        self.context: Context = copy_context()
         self._loop = asyncio.get_running_loop()
         self._children: dict[asyncio.Task[Any], Child] = {}
         self._idle: asyncio.Future[None] | None = None

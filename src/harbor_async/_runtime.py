@@ -106,7 +106,10 @@ class Runtime:
         refused = None if self._limiter is None else admit(call, self._limiter)
         ended = refused or await self._run(call)
         if isinstance(ended, Trouble):
-            raise _error(call, ended)
+            try:
+                raise _error(call, ended)
+            finally:
+                del refused, ended  # or the traceback of the error holds this frame, and the frame the error
         return cast("R", ended)
 
     async def invoke(

@@ -16,7 +16,18 @@ import stamina
 
 from ._backend import find_interrupt
 from ._backoff import plan_retry
-from ._call import GONE, Call, Gone, Trouble, attempt_timed_out, canceled, is_uncertain, raised, timed_out
+from ._call import (
+    GONE,
+    Call,
+    Gone,
+    Trouble,
+    attempt_timed_out,
+    canceled,
+    is_uncertain,
+    raised,
+    timed_out,
+    without_traceback,
+)
 from ._classify import single_leaf
 from ._policy import ToolPolicy
 
@@ -31,9 +42,9 @@ async def run(call: Call) -> Any:
         BaseException: The caller's own cancellation or an interrupt, when the call is no child task.
     """
     crew = call.crew
-    # The caller's task waits here, so that its context stays as it is; a child task has one to itself, which its first
-    # attempt may have.
-    context = copy_context() if crew is None else None
+    # The caller's task waits here, so that its context stays as it is. A child task has one to itself, which its first
+    # attempt may have; the others begin with what it was before.
+    context, before = (copy_context(), None) if crew is None else (None, copy_context())
     retries: _Retries | None = None
     while True:
         if call.function.is_sync:
@@ -50,7 +61,8 @@ async def run(call: Call) -> Any:
         cut = await retries.wait(call, ended, wait)
         if cut is not None:
             return cut
-        context = copy_context() if crew is None else crew.context.copy()
+        without_traceback(ended.error)  # it has been told to the host, and holds the frames of the attempt
+        context = copy_context() if before is None else before.copy()
 
 
 async def _attempt_in_thread(call: Call, context: Context | None) -> Any:
@@ -133,7 +145,7 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
             await backend.leave(pending, error)
         return value if settled is None else settled
     finally:
-        del error, value  # or the traceback of a kept error holds this frame, and the frame the error
+        error = value = settled = None  # or the traceback of a kept error holds this frame, and the frame the error
 
 
 _OUTSIDE: Final = Gone()
@@ -196,7 +208,7 @@ async def guard(call: Call, start: Callable[[Call], Awaitable[Any]]) -> Any:
             await backend.leave(pending, error)
         return value if settled is None else settled
     finally:
-        del error, value  # as above
+        error = value = settled = None  # as above
 
 
 def _settle(  # noqa: C901, PLR0911, PLR0912 - one answer a row
@@ -249,15 +261,15 @@ class _Retries:
     """The waits between the attempts of one call. stamina counts, waits and tells the host's instrumentation."""
 
     def __init__(self, policy: ToolPolicy) -> None:
-        self._pause = 0.0
+        self._pause = pause = [0.0]
         self._error: BaseException | None = None
         self._turns: AsyncIterator[stamina.Attempt] | None = None
         self._turn: AbstractContextManager[None] = suppress(Exception)
-        self._context = stamina.retry_context(on=lambda _: self._pause, attempts=policy.attempts, timeout=None)
+        self._context = stamina.retry_context(on=lambda _: pause[0], attempts=policy.attempts, timeout=None)
 
     async def wait(self, call: Call, trouble: Trouble, pause: float) -> Any:
         """Wait ``pause`` seconds after ``trouble``; None when the next attempt may begin, else how the call ends."""
-        self._pause = pause
+        self._pause[0] = pause
         self._error = trouble.error
         if self._turns is None:
             self._turns = aiter(self._context)
@@ -283,7 +295,7 @@ class _Retries:
             else:
                 return True
         self._turn = suppress(Exception)
-        await anyio.sleep(self._pause)
+        await anyio.sleep(self._pause[0])
         return True
 
 

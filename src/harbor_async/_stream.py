@@ -126,11 +126,14 @@ class Stream:
             if self._is_exhausted and not self._in_hand:
                 error, self._error = self._error, None
                 raise StopAsyncIteration if error is None else error
-            self._news = anyio.Event()
+            if self._news.is_set():  # else another consumer waits for it already
+                self._news = anyio.Event()
             await self._news.wait()
             crew.check()
         self._in_hand -= 1
         self._room.set()
+        if self._is_exhausted and not self._in_hand:
+            self._news.set()  # the end, for other consumers
         return self._ended.popleft()
 
     def _pull(self, source: Call) -> Coroutine[Any, Any, Any]:

@@ -163,7 +163,7 @@ class ToolNotFoundError(ToolError):
     def __init__(self, name: str) -> None:
         """Say that the catalog has no tool ``name``."""
         super().__init__(
-            f"no tool named {clip(name, 200)!r}", category=ErrorCategory.NOT_FOUND, delivery=Delivery.NOT_SENT
+            f"no tool named {clip(str(name), 200)!r}", category=ErrorCategory.NOT_FOUND, delivery=Delivery.NOT_SENT
         )
         self.name = name
 
@@ -273,8 +273,11 @@ class MissingExtraError(HarborError, ImportError):
 
 
 def clip(text: str, limit: int = 2000) -> str:
-    """Return ``text`` cut to ``limit`` characters, with a mark that says how many were cut."""
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"
+    """Return ``text`` as UTF-8 can carry it, cut to ``limit`` characters, with a mark that says how many were cut."""
+    cut = text[:limit]
+    if not cut.isascii():  # lone surrogates stand in the names of files, too
+        cut = cut.encode(errors="backslashreplace").decode()
+    return cut if len(text) <= limit else f"{cut}… ({len(text) - limit} more characters)"
 
 
 def sane_wait(seconds: object) -> float | None:

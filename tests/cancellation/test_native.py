@@ -91,7 +91,8 @@ def test_asyncios_own_timeouts_work_round_a_call(ask, options, function, by):
 
 @each_way
 @on_asyncio
-def test_a_retry_rule_that_says_yes_to_all_never_sees_a_cancellation(ask, options):
+@pytest.mark.parametrize("function", [hang, swallow, convert])
+def test_a_retry_rule_that_says_yes_to_all_never_sees_a_cancellation(ask, options, function):
     """``retry_on`` and ``classify`` that always say yes cannot eat a cancellation (N06)."""
     from harbor_async import ErrorClass, ToolPolicy, describe
 
@@ -102,7 +103,7 @@ def test_a_retry_rule_that_says_yes_to_all_never_sees_a_cancellation(ask, option
 
     async def main():
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(ask(describe(hang, policy=policy)), 0.25)
+            await asyncio.wait_for(ask(describe(function, policy=policy)), 0.25)
         assert [] == seen
 
     run_virtual(main, **options)
@@ -224,6 +225,28 @@ def test_a_child_that_fails_in_asyncios_group_is_that_error(ask, options):
     async def main():
         assert ("failed", "api_request", 3, "attempts") == summary(await ask(make(works)))
         assert 0 == asyncio.current_task().cancelling()
+
+    run_virtual(main, **options)
+
+
+@on_asyncio
+def test_a_call_that_is_closed_awaits_nothing(options):
+    """Closing the coroutine of a call, as the collector does, ends it at once, even where its caller was canceled."""
+    ends = []
+
+    async def tidies():
+        try:
+            await anyio.sleep(9)
+        finally:
+            ends.append(anyio.current_time())
+
+    async def main():
+        with anyio.CancelScope() as scope:  # noqa: ASYNC100 - the call awaits
+            call = make(tidies).invoke()
+            call.send(None)
+            scope.cancel()
+            call.close()
+        assert [0] == ends
 
     run_virtual(main, **options)
 
