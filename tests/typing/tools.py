@@ -35,6 +35,11 @@ async def lookup(city: str, *, days: int = 1) -> Forecast:
     return Forecast(city, [20.5] * days)
 
 
+@ha.tool
+def plain(city: str, *, days: int = 1) -> Forecast:
+    return Forecast(city, [20.5] * days)
+
+
 async def with_context(context: ha.ToolContext, city: str) -> int:
     return context.attempt + len(city)
 
@@ -48,6 +53,11 @@ async def a_tool_is_its_function() -> None:
     await lookup("Oslo", hours=2)  # type: ignore[call-arg]
 
 
+async def a_plain_function_is_awaited() -> None:
+    assert_type(await plain("Oslo", days=2), Forecast)
+    await plain("Oslo", 2)  # type: ignore[call-arg]
+
+
 async def describe_keeps_the_signature() -> None:
     described = ha.describe(with_context, name="counted")
     assert_type(described.tool, ha.Tool)
@@ -56,6 +66,7 @@ async def describe_keeps_the_signature() -> None:
 
 async def a_program_calls_with_types(rt: ha.Runtime) -> None:
     assert_type(await rt.call(lookup, "Oslo", days=2), Forecast)
+    assert_type(await rt.call(plain, "Oslo", days=2), Forecast)
     await rt.call(lookup, 1)  # type: ignore[arg-type]
     await rt.call(lookup, "Oslo", hours=2)  # type: ignore[call-arg]
 
@@ -77,6 +88,15 @@ async def a_stream_takes_both_kinds_of_iterable(
     async with rt.stream(arriving, timeout=1.0) as results:
         async for result in results:
             assert_type(result, ha.ToolResult)
+
+
+async def a_batch_gives_handles(rt: ha.Runtime, call: ha.ToolCall) -> None:
+    async with rt.batch(timeout=1.0, join=ha.Join.at_least(2)) as batch:
+        handle = batch.start(call)
+        assert_type(handle.done, bool)
+        assert_type(await handle.result(), ha.ToolResult)
+        batch.start("call")  # type: ignore[arg-type]
+    assert_type(await rt.invoke_many([call], join=ha.Join.FIRST_SUCCESS, atomic=True), list[ha.ToolResult])
 
 
 async def a_runtime_is_its_context(catalog: ha.Catalog) -> None:
