@@ -44,8 +44,7 @@ def show_summary(ending: Ending, console: Console) -> None:
     tally = ending.tally
     table = Table("outcome", "category", box=None, pad_edge=False, header_style="bold")
     table.add_column("calls", justify="right")
-    order = list(Outcome)
-    for (outcome, category), count in sorted(tally.ends.items(), key=lambda end: (order.index(end[0][0]), -end[1])):
+    for outcome, category, count in tally.rows():
         table.add_row(outcome.value, category, f"{count:,}", style=_STYLES[outcome])
     table.add_row("total", "", f"{tally.calls:,}", style="bold")
     console.print(table)

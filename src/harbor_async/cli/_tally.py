@@ -56,6 +56,12 @@ class Tally:
         if result.attempts:
             self.times.add(result.elapsed)
 
+    def rows(self) -> list[tuple[Outcome, str, int]]:
+        """Return each outcome and category with its count: by outcome, the most frequent first, equals by name."""
+        order = list(Outcome)
+        ends = [(outcome, category, count) for (outcome, category), count in self.ends.items()]
+        return sorted(ends, key=lambda end: (order.index(end[0]), -end[2], end[1]))
+
     @property
     def calls(self) -> int:
         """How many results there are."""

@@ -49,6 +49,17 @@ def test_tally_counts_ends_and_times_what_ran():
     assert (3, 2, 1) == (tally.calls, tally.failures, tally.times.count)
 
 
+def test_rows_have_one_order():
+    """Rows stand by outcome, the most frequent category first, and equals by name, in whatever order results came."""
+    tally = Tally()
+    for word in ("timeout", "not_found", "conflict", "timeout"):
+        tally.add(ha.ToolResult("1", "f", ha.Outcome.FAILED, error=ha.Failure(ha.ErrorCategory(word), "no")))
+    tally.add(ha.ToolResult("2", "f", ha.Outcome.SUCCEEDED))
+    failed = [("timeout", 2), ("conflict", 1), ("not_found", 1)]
+    expected = [(ha.Outcome.SUCCEEDED, "", 1), *((ha.Outcome.FAILED, word, count) for word, count in failed)]
+    assert expected == tally.rows()
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(12.3456, "12.3 s"), (1.0, "1 s"), (0.0123, "12.3 ms"), (4.5e-5, "45 µs"), (1e-8, "under 1 µs")],
