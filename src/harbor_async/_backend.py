@@ -274,6 +274,8 @@ class Crew:
         self._done = done
         self._pending = backend.cancelling()
         self._group = anyio.create_task_group()
+        self._size = 0
+        self._is_leaving = False
         self._interrupt: BaseException | None = None
         self.is_canceled: bool = False
 
@@ -281,6 +283,11 @@ class Crew:
     def deadline(self) -> float:
         """When the scopes round the crew end, for children that are outside of those scopes."""
         return math.inf
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the crew is being left and its last child has ended: then there can be no more."""
+        return self._is_leaving and not self._size
 
     async def __aenter__(self) -> Self:
         """Open the crew."""
@@ -295,6 +302,7 @@ class Crew:
         Raises:
             KeyboardInterrupt, SystemExit: What a child or this task was interrupted with.
         """
+        self._is_leaving = True
         if error is not None:
             self.cancel()
         try:
@@ -315,6 +323,7 @@ class Crew:
 
     def spawn(self, run: Callable[[C], Coroutine[Any, Any, Any]], child: C) -> None:
         """Start ``run(child)`` as a task."""
+        self._size += 1
         self._group.start_soon(self._run, run, child)
 
     async def _run(self, run: Callable[[C], Coroutine[Any, Any, Any]], child: C) -> None:
@@ -322,6 +331,7 @@ class Crew:
             ended = await run(child)
         except Exception as exc:  # noqa: BLE001 - a fault of ours must not take the other children with it
             ended = Fault(exc)
+        self._size -= 1
         self._done(child, ended)
 
     def cancel(self) -> None:
@@ -363,6 +373,7 @@ class _TaskCrew(Crew):
         self._place: Any = backend.enter()[0] if backend.steps_first else None
         self._body = backend.scope()
         self._interrupt = None
+        self._is_leaving = False
         self.is_canceled = False
         self._loop = asyncio.get_running_loop()
         self._children: dict[asyncio.Task[Any], Child] = {}
@@ -383,6 +394,10 @@ class _TaskCrew(Crew):
             scope = None if scope.shield else scope._parent_scope  # noqa: SLF001 - anyio has no public word for it
         return deadline
 
+    @property
+    def is_closed(self) -> bool:
+        return self._is_leaving and not self._children
+
     async def __aenter__(self) -> Self:
         self._body.__enter__()
         return self
@@ -390,6 +405,7 @@ class _TaskCrew(Crew):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._is_leaving = True
         self._body.__exit__(None, None, None)
         if error is not None:
             self.cancel()

@@ -8,7 +8,7 @@ import anyio
 import attrs
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from ._backend import Backend
+from ._backend import Backend, Crew
 from ._call import Call, canceled
 from ._categories import Outcome
 from ._results import ToolCall, ToolResult
@@ -21,12 +21,21 @@ Run = Callable[[Call], Coroutine[Any, Any, Any]]
 """Runs such a ``Call``; the answers are those of the shell's ``run``."""
 
 
+def _check_successes(successes: object) -> None:
+    if isinstance(successes, bool) or not isinstance(successes, int) or successes < 1:
+        msg = f"Join: expected an int of at least 1, the number of successes; got {successes!r}"
+        raise InvalidToolError(msg)
+
+
 @attrs.frozen
 class Join:
     """When a batch has enough: then what still runs is canceled.
 
     Attributes:
         successes: So many calls that have succeeded are enough; None: every call ends by itself.
+
+    Raises:
+        InvalidToolError: ``successes`` is no int of at least 1.
     """
 
     successes: int | None = None
@@ -36,6 +45,11 @@ class Join:
     FIRST_SUCCESS: ClassVar["Join"]
     """One success is enough."""
 
+    def __attrs_post_init__(self) -> None:
+        """Refuse nonsense."""
+        if self.successes is not None:
+            _check_successes(self.successes)
+
     @classmethod
     def at_least(cls, successes: int) -> "Join":
         """Have enough with so many successes.
@@ -43,9 +57,7 @@ class Join:
         Raises:
             InvalidToolError: ``successes`` is no int of at least 1.
         """
-        if isinstance(successes, bool) or not isinstance(successes, int) or successes < 1:
-            msg = f"Join.at_least: expected an int of at least 1; got {successes!r}"
-            raise InvalidToolError(msg)
+        _check_successes(successes)
         return cls(successes)
 
 
@@ -81,13 +93,14 @@ class CallHandle:
         """Wait for the result. Canceling this wait does not cancel the call.
 
         Raises:
-            ToolCanceledError: The caller of the batch was canceled before the call had a result.
+            ToolCanceledError: The batch was closed without waiting for its calls, as a coroutine that is thrown away
+                in mid-wait is, so that there is no result.
         """
         await checkpoint_if_cancelled()
         await self._batch.wait_done(self._index)
         result = self._batch.results[self._index]
         if result is None:
-            msg = f"the call {self.call.id!r} has no result: the caller of its batch was canceled"
+            msg = "the call has no result: its batch was closed before it had ended"
             raise ToolCanceledError(msg)
         return result
 
@@ -95,7 +108,8 @@ class CallHandle:
 class Batch:
     """Calls that run at once and end together. An async context manager.
 
-    Leaving the block waits for every call; leaving it with an exception cancels them first.
+    Leaving the block waits for every call; leaving it with an exception cancels them first. Until the last of them
+    has ended, other tasks may start more.
 
     Attributes:
         results: The result of each call, in the order in which they were started; None where there is none yet.
@@ -106,11 +120,12 @@ class Batch:
         if not isinstance(join, Join):
             msg = f"join: expected Join.ALL, Join.FIRST_SUCCESS or Join.at_least(n); got {join!r}"
             raise InvalidToolError(msg)
+        self._backend = backend
         self._begin = begin
         self._run = run
         self._deadline = deadline
         self._missing = join.successes
-        self._crew = backend.crew(self._end)
+        self._crew: Crew | None = None
         self._running: list[Call | None] = []
         self._waiting: dict[int, anyio.Event] = {}
         self._is_open = False
@@ -118,7 +133,15 @@ class Batch:
         self.results: list[ToolResult | None] = []
 
     async def __aenter__(self) -> Self:
-        """Open the batch."""
+        """Open the batch.
+
+        Raises:
+            HarborError: It was opened before.
+        """
+        if self._crew is not None:
+            msg = "a batch can be entered once"
+            raise HarborError(msg)
+        self._crew = self._backend.crew(self._end)
         await self._crew.__aenter__()
         self._is_open = True
         return self
@@ -131,6 +154,7 @@ class Batch:
         Raises:
             KeyboardInterrupt, SystemExit: A tool was interrupted with it.
         """
+        assert self._crew is not None  # noqa: S101 - entered
         try:
             await self._crew.__aexit__(kind, error, trace)
         finally:
@@ -144,41 +168,52 @@ class Batch:
 
         Raises:
             TypeError: ``call`` is no ``ToolCall``.
-            HarborError: The block was not entered, or has been left.
+            HarborError: The block was not entered, or was left and its last call has ended.
         """
-        self.start_all((call,))
-        return CallHandle(self, len(self.results) - 1, call)
+        return CallHandle(self, self.start_all((call,)), call)
 
-    def start_all(self, calls: Iterable[ToolCall], *, is_atomic: bool = False) -> None:
+    def start_all(self, calls: Iterable[ToolCall], *, is_atomic: bool = False) -> int:
         """Start calls together.
 
         Args:
             calls: The calls.
             is_atomic: Whether none is begun when one is answered at once; the others are then ``canceled``.
 
+        Returns:
+            Where the result of the first will be.
+
         Raises:
             TypeError: An item is no ``ToolCall``; then none has begun.
             HarborError: As ``start``.
         """
-        if not self._is_open:
+        checked = [check_call(call) for call in calls]
+        crew = self._crew
+        if crew is None or not self._is_open or crew.is_closed:
             msg = "start calls inside 'async with runtime.batch() as batch'"
             raise HarborError(msg)
-        checked = [check_call(call) for call in calls]
-        begun = [
-            self._begin(call.id, call.name, call.arguments, self._deadline, self._crew, index)
-            for index, call in enumerate(checked, len(self.results))
-        ]
+        begun: list[Call | ToolResult] = []
+        try:
+            for call in checked:
+                item = self._begin(call.id, call.name, call.arguments, self._deadline, crew)
+                begun.append(item)  # one by one: it must be known when the next one raises
+        finally:
+            if len(begun) < len(checked):  # an interrupt while it decoded
+                for item in begun:
+                    _give_back(item)
         if is_atomic and any(isinstance(item, ToolResult) for item in begun):
             begun = [_withdraw(item) if isinstance(item, Call) else item for item in begun]
+        first = len(self.results)
         for item in begun:
             if isinstance(item, Call):
+                item.index = len(self.results)  # not before: an eager task has run, and may have started others
                 self._running.append(item)
                 self.results.append(None)
                 item.is_canceled = self._is_canceled
-                self._crew.spawn(self._run, item)
+                crew.spawn(self._run, item)
             else:
                 self._running.append(None)
                 self.results.append(item)
+        return first
 
     def cancel(self) -> None:
         """Cancel every call that has not ended, and each that is started later; results that are there stay."""
@@ -214,10 +249,14 @@ class Batch:
             event.set()
 
 
+def _give_back(begun: Call | ToolResult) -> None:
+    if isinstance(begun, Call) and begun.ticket is not None:
+        begun.ticket.leave()
+
+
 def _withdraw(call: Call) -> ToolResult:
     """Answer a call that is not begun, since another of its batch is at fault."""
-    if call.ticket is not None:
-        call.ticket.leave()
+    _give_back(call)
     message = (
         f"{call.function.name!r} was not begun: another call of the batch cannot be, and all or none were asked for"
     )

@@ -69,7 +69,7 @@ class Call:
         started: When the call began, on the loop's clock.
         deadline: When it ends; ``math.inf`` if never.
         crew: The crew whose child this call is; None when it runs in its caller's task.
-        index: The call's place in its batch.
+        index: The call's place in its batch, once it has one.
         bound: Decoded arguments that no attempt has used yet.
         ticket: Its turn, where places are limited.
         threads: Where a synchronous function gets the place of its thread; None: from anyio's own limiter.
@@ -133,7 +133,6 @@ class Call:
         random: Callable[[], float],
         deadline: float = math.inf,
         crew: Crew | None = None,
-        index: int = 0,
     ) -> None:
         """Begin a call now."""
         self.backend = backend
@@ -145,7 +144,6 @@ class Call:
         self.started = backend.time()
         self.deadline = deadline
         self.crew = crew
-        self.index = index
         self.ticket: Any = None
         self.threads: Any = None
         self.thread: Any = None

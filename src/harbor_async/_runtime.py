@@ -213,7 +213,6 @@ class Runtime:
         arguments: Arguments,
         deadline: float,
         crew: Crew | None = None,
-        index: int = 0,
         *,
         is_bounded: bool = True,
     ) -> Call | ToolResult:
@@ -224,7 +223,7 @@ class Runtime:
             missing = refusal(exc, "invalid")
             without_traceback(exc)
             return ToolResult(id, name, missing.outcome, error=missing.failure, stop_reason=missing.stop_reason)
-        call = Call(self._open(), tool, id, arguments, self.limits, self._random, deadline, crew, index)
+        call = Call(self._open(), tool, id, arguments, self.limits, self._random, deadline, crew)
         call.threads = self._threads
         try:
             call.bound = tool.decode(arguments, self.limits)

@@ -13,14 +13,14 @@ from .errors import InvalidArgumentsError, InvalidOutputError, OverloadedError, 
 
 
 def finish(call: Call, ended: Any) -> ToolResult:
-    """Make the envelope of what ``run`` gave, or of the ``Fault`` of a child."""
+    """Give the place of a call back, and make the envelope of what ``run`` gave or of the ``Fault`` of a child."""
+    if call.ticket is not None:
+        call.ticket.leave()
     if type(ended) is Trouble:
         return answer(call, ended)
     if ended is GONE:  # nobody reads it but a consumer that has shielded itself from what cut the call
         return answer(call, canceled(call, None, in_attempt=call.attempts > 0))
     if type(ended) is Fault:
-        if call.ticket is not None:
-            call.ticket.leave()
         return answer(call, faulted(call, ended.error))
     try:
         encoded = call.function.encode(ended)
@@ -64,7 +64,8 @@ async def run_in_turn(call: Call) -> Any:
                 return ended
         return await run(call)
     finally:
-        call.ticket.leave()
+        if call.crew is None:  # or finish() does: first the batch must know that it has enough, or the next call begins
+            call.ticket.leave()
 
 
 def refusal(error: ToolError, stop_reason: StopReason, outcome: Outcome = Outcome.FAILED) -> Trouble:

@@ -192,6 +192,8 @@ async def guard(call: Call, start: Callable[[Call], Awaitable[Any]]) -> Any:
     """
     if call.crew is not None and call.crew.is_canceled:
         return GONE  # as above
+    if call.is_canceled:
+        return canceled(call, None, in_attempt=False)  # as above: whoever canceled it has found no scope
     backend = call.backend
     error: BaseException | None = None
     value: Any = None
