@@ -3,12 +3,14 @@
 An async test needs no mark. It runs on asyncio, asyncio debug, uvloop if present, and trio, and fails when it blocks
 the event loop or leaves a task behind. Marks:
 
-- ``virtual``: in virtual time, on asyncio, asyncio debug and trio. ``virtual(grace=0.05)`` for threads and real I/O.
+- ``virtual``: in virtual time, on asyncio, asyncio debug, asyncio with eager tasks from Python 3.12, and trio.
+  ``virtual(grace=0.05)`` for threads and real I/O.
 - ``blocks_loop``: it blocks the loop on purpose.
 """
 
 import importlib.util
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator
 from inspect import iscoroutinefunction
 from typing import Any
@@ -19,7 +21,7 @@ import pytest
 from harbor_async.testing import virtual_backend
 from tests.support import blocking
 
-VIRTUAL = ["asyncio", "asyncio-debug", "trio"]
+VIRTUAL = ["asyncio", "asyncio-debug", *(["asyncio-eager"] if sys.version_info >= (3, 12) else []), "trio"]
 HAS_UVLOOP = importlib.util.find_spec("uvloop") is not None or ("HARBOR_CI" in os.environ and os.name != "nt")
 REAL = ["asyncio", "asyncio-debug", *(["uvloop"] if HAS_UVLOOP else []), "trio"]
 
@@ -51,7 +53,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
     name, _, flavor = request.param.partition("-")
     virtual = request.node.get_closest_marker("virtual")
     if virtual is not None:
-        return virtual_backend(name, debug=bool(flavor), **virtual.kwargs)
+        return virtual_backend(name, debug=flavor == "debug", eager=flavor == "eager", **virtual.kwargs)
     if name == "uvloop":
         return "asyncio", {"use_uvloop": True}
     return name, {"debug": bool(flavor)} if name == "asyncio" else {}

@@ -130,14 +130,15 @@ def test_the_guards_fail_a_test(tmp_path):
     lines = [line.split() for line in run.stdout.splitlines()]
     ends = {(line[0], line[1].partition("::")[2]) for line in lines if line and line[0] in {"FAILED", "ERROR"}}
     asyncios = {"asyncio", "asyncio-debug", *({"uvloop"} if "[uvloop]" in run.stdout else ())}
+    eager = ("asyncio-eager",) if sys.version_info >= (3, 12) else ()
     expected = {("ERROR", f"test_blocks[{name}]") for name in (*asyncios, "trio")}
     expected |= {("ERROR", f"test_leaks[{name}]") for name in asyncios}
-    expected |= {("FAILED", f"test_hangs[{name}]") for name in ("asyncio", "asyncio-debug", "trio")}
+    expected |= {("FAILED", f"test_hangs[{name}]") for name in ("asyncio", "asyncio-debug", *eager, "trio")}
     assert expected == {end for end in ends if end not in AFTER_A_HANG}, run.stdout
     assert "tasks left behind: ['stray']" in run.stdout
     assert "time.sleep at" in run.stdout
     assert "deadlock: every task waits" in run.stdout
 
 
-AFTER_A_HANG = {("ERROR", f"test_hangs[{name}]") for name in ("asyncio", "asyncio-debug")}
+AFTER_A_HANG = {("ERROR", f"test_hangs[{name}]") for name in ("asyncio", "asyncio-debug", "asyncio-eager")}
 """On asyncio the fixtures of a test that hangs cannot be closed: its task is still in it."""
