@@ -45,8 +45,8 @@ def _is_base64(text: str) -> bool:
     return re.fullmatch(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", text) is not None
 
 
-DATE_TIME = "RFC 3339 date-time text with offset"
-TIME = "RFC 3339 time text with offset"
+DATE_TIME = "RFC 3339 date-time text with offset, such as 2024-02-29T13:45:00Z"
+TIME = "RFC 3339 time text with offset, such as 13:45:00Z"
 
 EXCEPTIONS: tuple[LeafException, ...] = (
     LeafException(

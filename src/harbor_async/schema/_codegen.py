@@ -3,22 +3,25 @@
 Three are written from one plan:
 
 - the *builder* makes the user's objects out of decoded shadows, through their real ``__init__``;
-- the *counter* says how many keys a decoded document holds, so that a key that came twice cannot hide;
-- the *unbuilder* makes what msgspec may encode out of the user's objects, in declaration order.
+- the *counter* (``_count``) says how many keys a decoded document holds, so that a key that came twice cannot hide;
+- the *unbuilder* (``_unbuild``) makes what msgspec may encode out of the user's objects, in declaration order.
 
 Where a part of a plan needs no work its expression is the value itself, so that ``list[str]`` costs nothing.
 Wire names and users' values never become program text: they are passed in by reference.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
-from .._json import class_of
-from ._plan import NOTHING, Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Table, Tagged, Union
+from ._plan import NOTHING, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Table, Tagged, Union
 from ._sets import FEW, maker
 from ._shadow import Shadows
+
+# Python 3.12 and 3.13 crash where over 20 comprehensions stand in each other, and no Python reads 200 parentheses.
+_NESTED: Final = 8
 
 
 class Module:
@@ -31,6 +34,7 @@ class Module:
         self._names: dict[Any, str] = {}
         self._tables: dict[str, Mapping[Any, str]] = {}
         self._serial = 0
+        self._depth = 0
 
     def name(self, prefix: str) -> str:
         """Return a name that nothing else has."""
@@ -49,6 +53,20 @@ class Module:
         """Add a function."""
         self.lines.append(f"def {name}({params}):")
         self.lines.extend(f"    {line}" for line in body)
+
+    def nested(self, write: Callable[[str], str], var: str) -> str:
+        """Return the expression ``write(var)``; a call of a function of its own, if it stands deep in others."""
+        depth = self._depth
+        try:
+            if depth < _NESTED:
+                self._depth += 1
+                return write(var)
+            self._depth = 0
+            name = self.name("part")
+            self.function(name, "v0", [f"return {write('v0')}"])
+            return f"{name}({var})"
+        finally:
+            self._depth = depth
 
     def compile(self) -> Mapping[str, Any]:
         """Run the text and return what it defines."""
@@ -92,6 +110,9 @@ class Builder:
             return var
         if isinstance(node, Leaf):
             return f"{self._module.ref(node.build)}({var})"
+        return self._module.nested(partial(self._parts, node), var)
+
+    def _parts(self, node: Node, var: str) -> str:
         if isinstance(node, Custom):
             return f"{self._module.ref(node.structure)}({self.expression(node.inner, var)})"
         if isinstance(node, Array):
@@ -229,105 +250,3 @@ def decoded_types(node: Node, shadows: Shadows) -> tuple[Any, ...]:
     if isinstance(node, Custom):
         return decoded_types(node.inner, shadows)
     return tuple(tp for child in node.children() for tp in decoded_types(child, shadows))
-
-
-def count_any(value: Any) -> int:
-    """Return how many keys a tree of builtins holds."""
-    count = 0
-    todo = [value]
-    for item in todo:  # grows while it is read
-        kind = class_of(item)
-        if kind is dict:
-            count += len(item)
-            todo.extend(item.values())
-        elif kind is list:
-            todo.extend(item)
-    return count
-
-
-class Counter:
-    """Writes the expressions that count the keys of a decoded document."""
-
-    def __init__(self, module: Module, shadows: Shadows) -> None:
-        """Write into ``module``."""
-        self._module = module
-        self._shadows = shadows
-        self._functions: dict[int, str] = {}
-        module.scope["count_any"] = count_any
-
-    def expression(self, node: Node, var: str) -> str:
-        """Return the expression of the number of keys in the decoded value ``var``; ``"0"`` if there can be none."""
-        if isinstance(node, Leaf):
-            return "0"
-        if isinstance(node, Anything):
-            return f"count_any({var})"
-        if isinstance(node, Custom):
-            return self.expression(node.inner, var)
-        if isinstance(node, Array):
-            return self._each(node.item, var, var)
-        if isinstance(node, Row):
-            return _sum(self.expression(item, f"{var}[{index}]") for index, item in enumerate(node.items))
-        if isinstance(node, Table):
-            return _sum([f"len({var})", self._each(node.value, f"{var}.values()", var)])
-        if isinstance(node, Ref):
-            return self._record(node.record, var)
-        return self._members(tuple(node.children()), var)
-
-    def _each(self, node: Node, values: str, sized: str) -> str:
-        item = self._module.name("v")
-        inner = self.expression(node, item)
-        if inner.isdecimal():
-            return "0" if inner == "0" else f"{inner} * len({sized})"
-        if inner == f"count_any({item})":
-            return f"sum(map(count_any, {values}))"
-        return f"sum([{inner} for {item} in {values}])"
-
-    def _members(self, members: tuple[Node, ...], var: str) -> str:
-        out = "0"
-        for member in members:
-            count = self.expression(member, var)
-            if count == "0":
-                continue
-            types = decoded_types(member, self._shadows)
-            is_one = (
-                f"is {self._module.ref(types[0])}" if len(types) == 1 else f"in {self._module.ref(frozenset(types))}"
-            )
-            out = f"({count} if type({var}) {is_one} else {out})"
-        return out
-
-    def _record(self, record: Record, var: str) -> str:
-        """Return a number for a record of scalars without optional fields, else a call."""
-        name = self._functions.get(id(record))
-        if name is None:
-            name = self._functions[id(record)] = self._module.name("count")
-            body = self._body(record)
-            if body.isdecimal():
-                self._functions[id(record)] = body
-                return body
-            self._module.function(name, "s", [f"return {body}"])
-        return name if name.isdecimal() else f"{name}({var})"
-
-    def _body(self, record: Record) -> str:
-        fixed = (record.tag is not None) + sum(field.is_required for field in record.fields)
-        parts = [str(fixed)]
-        for index, field in enumerate(record.fields):
-            var = f"s.f{index}"
-            inner = self.expression(field.node, var)
-            if field.is_required:
-                parts.append(inner)
-            elif inner == "0":
-                parts.append(f"({var} is not UNSET)")
-            else:
-                parts.append(f"(0 if {var} is UNSET else 1 + {inner})")
-        return _sum(parts)
-
-
-def _sum(parts: Iterable[str]) -> str:
-    fixed = 0
-    rest: list[str] = []
-    for part in parts:
-        if part.isdecimal():
-            fixed += int(part)
-        else:
-            rest.append(part)
-    return " + ".join([str(fixed), *rest] if fixed or not rest else rest)

@@ -9,9 +9,11 @@ import msgspec
 from .. import _json
 from .._json import DocumentError, encode, holds_keys, is_deeper
 from ..errors import InvalidArgumentsError, Problem
-from ._codegen import Builder, Counter, Module
+from ._codegen import Builder, Module
 from ._construct import Constructor
+from ._count import Counter
 from ._explain import Explainer
+from ._mapping import from_mapping
 from ._plan import Ref, static_depth
 from ._shadow import Shadows
 
@@ -136,7 +138,7 @@ def _to_bytes(arguments: Any, max_bytes: int, max_depth: int) -> bytes:
     if arguments is None:
         return b"{}"
     if arguments.__class__ is dict or _json.is_mapping(arguments):
-        return _json.from_mapping(arguments, max_bytes, max_depth)
+        return from_mapping(arguments, max_bytes, max_depth)
     if isinstance(arguments, str):
         if len(arguments) > max_bytes:
             raise DocumentError(_json.too_large(max_bytes))

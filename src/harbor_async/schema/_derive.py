@@ -4,6 +4,7 @@ from typing import Any
 
 from ._emit import emit
 from ._hints import caller_names, resolve
+from ._refusal import nesting_refused
 from ._walk import Walker
 
 
@@ -11,7 +12,7 @@ def derive_schema(type: Any) -> dict[str, Any]:
     """Derive the JSON Schema (2020-12) of a type, as arguments of that type are checked.
 
     Args:
-        type: Any type with a JSON form; forward references are looked up in the calling frames.
+        type: Any type with a JSON form; forward references are looked up where it is called.
 
     Returns:
         A fresh dict: the root inlined, objects closed, ``$defs`` only for shared and recursive classes.
@@ -22,5 +23,6 @@ def derive_schema(type: Any) -> dict[str, Any]:
     """
     names = caller_names()
     where = "the type"
-    tp = resolve(type, {}, names, where)
-    return emit(Walker(names).plan(tp, where))
+    globalns = names.frames[0].f_globals if names.frames else {}
+    with nesting_refused():
+        return emit(Walker(names).plan(resolve(type, globalns, names, where), where))

@@ -29,8 +29,6 @@ _CONSTRAINTS: Final = {
     "lt": "less than {}",
     "multiple_of": "a multiple of {}",
     "pattern": "text that matches {!r}",
-    "min_length": "a length of at least {}",
-    "max_length": "a length of at most {}",
 }
 _MISSING: Final = object()
 
@@ -194,7 +192,7 @@ class Explainer:
     def _length(self, node: Node, value: Any, path: Path) -> None:
         least, most = node.bounds.get("min_length", 0), node.bounds.get("max_length", len(value))
         if not least <= len(value) <= most:
-            self.report.add(path, "value", f"expected {_bounds_text(node.bounds)}, got {len(value)}")
+            self.report.add(path, "value", f"expected {_length_text(node)}, got {len(value)}")
 
     def _table(self, node: Table, value: Any, path: Path) -> Any:
         if not self._is_object(node, value, path):
@@ -310,12 +308,28 @@ def _leaf_message(node: Leaf) -> str:
     if node.choices is not None:
         return expected_one_of(node.choices)
     if node.bounds:
-        return f"expected {node.label}: {_bounds_text(node.bounds)}"
+        return f"expected {node.label}: {_bounds_text(node)}"
     return f"expected {node.label}"
 
 
-def _bounds_text(bounds: dict[str, Any]) -> str:
-    return " and ".join(_CONSTRAINTS[key].format(value) for key, value in bounds.items())
+def _bounds_text(node: Leaf) -> str:
+    parts = [_CONSTRAINTS[key].format(value) for key, value in node.bounds.items() if key in _CONSTRAINTS]
+    if length := _length_text(node):
+        parts.append(length)
+    return " and ".join(parts)
+
+
+def _length_text(node: Node) -> str:
+    """Return the bounds of a length: ``2 to 3 characters``, ``at least 1 item``; nothing if there are none."""
+    least, most = node.bounds.get("min_length"), node.bounds.get("max_length")
+    if least is None and most is None:
+        return ""
+    unit = "item" if isinstance(node, Array) else "key" if isinstance(node, Table) else "character"
+    if least is None or most is None:
+        size = f"at most {most}" if least is None else f"at least {least}"
+    else:
+        size = f"{least}" if least == most else f"{least} to {most}"
+    return f"{size} {unit}" if (least if most is None else most) == 1 else f"{size} {unit}s"
 
 
 def _wants_whole(node: Leaf) -> bool:

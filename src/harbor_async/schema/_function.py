@@ -9,12 +9,14 @@ import attrs
 from .._context import ToolContext
 from ..errors import UnsupportedTypeError
 from ._codegen import Module
+from ._declare import check_wires
 from ._decode import Decoder, compile_decoder
 from ._emit import emit
 from ._encode import compile_encoder, encode_any
 from ._plan import NOTHING, Field, Record, Ref
+from ._refusal import nesting_refused
 from ._signature import Parameter, Signature, read_signature
-from ._walk import Walker, check_wires
+from ._walk import Walker
 
 Bound = tuple[Any, ...]
 """The values of one call, in the order of the parameters; each decode makes fresh ones."""
@@ -79,6 +81,7 @@ def _absent(field: Field) -> Any:
     return field.default if field.factory is None else field.factory()
 
 
+@nesting_refused()
 def compile_function(fn: Callable[..., Any], *, name: str | None = None) -> FunctionSchema:
     """Read a function once, so that calls of it need no reflection.
 
@@ -89,7 +92,7 @@ def compile_function(fn: Callable[..., Any], *, name: str | None = None) -> Func
     Raises:
         UnsupportedTypeError: A parameter or the result has a type without JSON form; the message says what to write.
         InvalidToolError: It is no function that can be a tool.
-        SchemaBuildError: A constraint makes no sense, or two fields share a wire name.
+        SchemaBuildError: A constraint makes no sense, two fields share a wire name, or classes nest too deeply.
     """
     signature = read_signature(fn)
     title = name or signature.name or "arguments"

@@ -20,7 +20,6 @@ from .._json import (
     class_of,
     has_surrogate,
     has_too_many_digits,
-    is_exact,
     is_mapping,
     is_object,
     kind_of,
@@ -28,6 +27,7 @@ from .._json import (
 )
 from ..errors import InvalidOutputError, Problem, UnsupportedTypeError
 from ._hints import Names, class_hints
+from ._mapping import is_exact
 from ._name import given_name
 from ._plan import Style
 from ._record import raw_fields, shown_fields, style_of

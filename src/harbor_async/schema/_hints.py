@@ -29,14 +29,18 @@ class Names:
     Attributes:
         own: The closure of the function, say: asked together with its globals.
         frames: Calling frames, nearest kin first: their locals are asked when all else has failed.
+        inner: The class that is read: a class in its body is asked for after the frames.
     """
 
     own: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     frames: tuple[types.FrameType, ...] = ()
+    inner: type | None = None
 
     def beyond(self, globalns: Mapping[str, Any]) -> dict[str, Any]:
         """Return every name that ``globalns`` does not have itself."""
-        found: dict[str, Any] = {}
+        # Of a class body, classes only: a field may have the name of a type, and its default as value.
+        body: Mapping[str, Any] = {} if self.inner is None else vars(self.inner)
+        found = {name: value for name, value in body.items() if isinstance(value, type)}
         for frame in reversed(self.frames):
             found.update(frame.f_locals)
         return {name: value for name, value in found.items() if name not in globalns} | dict(self.own)
@@ -87,17 +91,18 @@ def resolve(annotation: Any, globalns: dict[str, Any], names: Names, where: str,
         UnsupportedTypeError: A name cannot be found, or evaluating raises.
     """
     shown = annotation
-    if isinstance(annotation, str):
-        # A class may say ClassVar or Required, which get_type_hints only lets pass in a reference made for a class.
-        annotation = typing.ForwardRef(annotation, is_argument=False, is_class=isinstance(owner, type))
-    holder: Any = types.SimpleNamespace(
-        __annotations__={"it": annotation}, __type_params__=getattr(owner, "__type_params__", ())
-    )
     try:
+        if isinstance(annotation, str):
+            # A class may say ClassVar or Required, which get_type_hints only lets pass in a reference made for a class.
+            annotation = typing.ForwardRef(annotation, is_argument=False, is_class=isinstance(owner, type))
+        holder: Any = types.SimpleNamespace(__annotations__={"it": annotation})
+        # Of a class's own type parameter and a global of its name, Python 3.12 and 3.13 take the global.
+        params = {param.__name__: param for param in getattr(owner, "__type_params__", ())}
         try:
-            return typing.get_type_hints(holder, globalns, dict(names.own), include_extras=True)["it"]
+            return typing.get_type_hints(holder, globalns, {**names.own, **params}, include_extras=True)["it"]
         except NameError:
-            return typing.get_type_hints(holder, globalns, names.beyond(globalns), include_extras=True)["it"]
+            found = {**names.beyond(globalns), **params}
+            return typing.get_type_hints(holder, globalns, found, include_extras=True)["it"]
     except NameError as exc:
         raise UnsupportedTypeError(where, _shown(shown), f"the name {exc.name!r} cannot be found; {_ADVICE}") from exc
     except Exception as exc:
@@ -120,7 +125,7 @@ def class_hints(cls: Any, wanted: Collection[str], names: Names, where: str) -> 
         module = sys.modules.get(base.__module__)
         globalns: dict[str, Any] = vars(module) if module else {}
         # A class may name itself before its module, or its function, knows it.
-        scope = Names({**names.own, base.__name__: base}, names.frames)
+        scope = Names({**names.own, base.__name__: base}, names.frames, base)
         for name, annotation in _own_annotations(base).items():
             if name in wanted:
                 place = f"{where}, field {cls.__name__}.{name}"

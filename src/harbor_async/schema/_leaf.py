@@ -9,13 +9,15 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from .._json import class_of
+from .._json import class_of, has_surrogate
 from ..errors import UnsupportedTypeError
 from ._plan import Leaf
 
 _UUID: Final = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 _DECIMAL: Final = "^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,9})?$"
 _DURATION: Final = "^[+-]?P(?=.)([0-9]{1,9}D)?(T(?=.)([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}([.][0-9]{1,9})?S)?)?$"
+_DATE_TIME: Final = "RFC 3339 date-time text with offset, such as 2024-02-29T13:45:00Z"
+_TIME: Final = "RFC 3339 time text with offset, such as 13:45:00Z"
 _INT64: Final = 2**63
 
 
@@ -97,10 +99,13 @@ _SCALARS: Final[dict[Any, Callable[[], Leaf]]] = {
         label="base64 text",
     ),
     dt.datetime: _format(
-        "date-time", Annotated[dt.datetime, msgspec.Meta(tz=True)], dt.datetime, "RFC 3339 date-time text with offset"
+        "date-time",
+        Annotated[dt.datetime, msgspec.Meta(tz=True)],
+        dt.datetime,
+        _DATE_TIME,
     ),
     dt.date: _format("date", dt.date, dt.date, "YYYY-MM-DD date text"),
-    dt.time: _format("time", Annotated[dt.time, msgspec.Meta(tz=True)], dt.time, "RFC 3339 time text with offset"),
+    dt.time: _format("time", Annotated[dt.time, msgspec.Meta(tz=True)], dt.time, _TIME),
     dt.timedelta: lambda: Leaf(
         accepts=frozenset({"string"}),
         wire=_text(_DURATION),
@@ -143,8 +148,10 @@ def enumeration(cls: "type[enum.Enum]", where: str) -> Leaf:
         raise UnsupportedTypeError(where, name, "an enum without members has no value; add one")
     if not (all(type(value) is str or isinstance(value, str) for value in values) or all(map(_is_int, values))):
         raise UnsupportedTypeError(where, name, "give every member a text, or every member an int, as its value")
-    plain = tuple(str.__str__(value) if isinstance(value, str) else int(value) for value in values)
-    _check_int64(plain, where, name)
+    plain = tuple(map(_base, values))
+    if issubclass(cls, (str, int)) and tuple(map(_base, cls)) != plain:
+        raise UnsupportedTypeError(where, name, "a member is one text or number and has another as its value; drop one")
+    _check_sayable(plain, where, name)
     members = dict(zip(plain, cls, strict=True))
     has_missing = cls._missing_.__func__ is not enum.Enum._missing_.__func__  # type: ignore[attr-defined]  # typeshed sees no method in it
     leaf = choice(plain, members if has_missing or plain != values else None)
@@ -169,7 +176,7 @@ def literal(values: tuple[Any, ...], where: str) -> Leaf:
         if key not in members:
             plain.append(wire)
             members[key] = value
-    _check_int64(tuple(plain), where, "Literal")
+    _check_sayable(tuple(plain), where, "Literal")
     special = any(isinstance(value, enum.Enum) for value in values)
     if any(isinstance(wire, bool) for wire in plain):
         return _literal_with_bools(tuple(plain), members)
@@ -230,6 +237,13 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _check_int64(values: tuple[Any, ...], where: str, name: str) -> None:
+def _base(value: Any) -> Any:
+    """Return a text or an int as the builtin that it is of."""
+    return str.__str__(value) if isinstance(value, str) else int.__index__(value)
+
+
+def _check_sayable(values: tuple[Any, ...], where: str, name: str) -> None:
     if any(_is_int(value) and not -_INT64 <= value < _INT64 for value in values):
         raise UnsupportedTypeError(where, name, "listed integers must fit 64 bits; use text")
+    if any(isinstance(value, str) and has_surrogate(value) for value in values):
+        raise UnsupportedTypeError(where, name, "half of a surrogate pair is no text; drop it")

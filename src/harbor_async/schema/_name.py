@@ -13,7 +13,7 @@ class Name:
     """The name of a field or parameter on the wire: ``to_state: Annotated[str, Name("toState")]``.
 
     Attributes:
-        wire: The key in the JSON object; any text that is not empty.
+        wire: The key in the JSON object; any text but the empty one, without quotes, backslashes and controls.
 
     Raises:
         InvalidToolError: The name is empty or no text.

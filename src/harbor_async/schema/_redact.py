@@ -54,10 +54,10 @@ def _text_of(exc: Exception) -> str:
     """Return the words of an exception; none of a ``KeyError``, whose text is the key."""
     if isinstance(exc, KeyError):
         return ""
-    # Validators of attrs pass the attribute and the value behind the text.
-    if exc.args and isinstance(exc.args[0], str):
-        return exc.args[0]
     try:
+        # Validators of attrs pass the attribute and the value behind the text.
+        if type(exc).__str__ is BaseException.__str__ and exc.args and isinstance(exc.args[0], str):
+            return exc.args[0]
         return str(exc)
     except Exception:  # noqa: BLE001 - a broken __str__ must not hide the problem
         return ""

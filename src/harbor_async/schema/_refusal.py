@@ -4,8 +4,15 @@ import collections
 import collections.abc
 import re
 import types
+import typing
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Final, cast
 
+from .._context import ToolContext
+from ..errors import SchemaBuildError
+
+_CONTEXT: Final = "it is filled in where a parameter of its own is annotated so, and is no part of a document"
 _ITERATORS: Final = (
     collections.abc.Iterable,
     collections.abc.Iterator,
@@ -24,6 +31,7 @@ _ADVICE: Final[tuple[tuple[tuple[Any, ...], str], ...]] = (
     ),
     ((collections.abc.Coroutine, collections.abc.Awaitable), "await it first and return the value"),
     (_ITERATORS, "use list[...] for a finished sequence"),
+    ((ToolContext,), _CONTEXT),
     ((object,), "use Any for any JSON value"),
     ((types.ModuleType,), "a module cannot travel; take its name"),
     ((type,), "a class cannot travel; take its name, or a Literal of names"),
@@ -38,11 +46,25 @@ _ADVICE: Final[tuple[tuple[tuple[Any, ...], str], ...]] = (
 )
 
 
+@contextmanager
+def nesting_refused() -> Generator[None]:
+    """Refuse types that nest so deep that reading them exhausts the stack.
+
+    Raises:
+        SchemaBuildError: They do.
+    """
+    try:
+        yield
+    except RecursionError as exc:
+        msg = "the classes are nested too deeply: each holds the next, over a hundred times; flatten them"
+        raise SchemaBuildError(msg) from exc
+
+
 def advice_for(tp: Any) -> str:
     """Return what to write in place of ``tp``."""
     for types_, advice in _ADVICE:
         if any(tp is known for known in types_):
             return advice
-    if isinstance(tp, str):
-        return "a forward reference inside it could not be resolved"
+    if isinstance(tp, (str, typing.ForwardRef)):
+        return "a name inside it could not be resolved; an alias cannot contain itself: write a class, or Any"
     return _REGISTER

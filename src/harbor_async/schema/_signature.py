@@ -13,11 +13,11 @@ import attrs
 from .._context import ToolContext
 from .._json import class_of
 from ..errors import InvalidToolError, UnsupportedTypeError
+from ._declare import Declaration
 from ._docs import Doc, read_doc
-from ._hints import Names, caller_names, closure_of, globals_of, resolve
+from ._hints import Names, caller_names, closure_of, globals_of, resolve, substitute, typevar_env
 from ._plan import NOTHING
 from ._record import RawField
-from ._walk import Declaration
 
 _AWAITABLES: Final = (collections.abc.Awaitable, collections.abc.Coroutine)
 _EMPTY: Final = inspect.Parameter.empty
@@ -96,22 +96,56 @@ def read_signature(fn: Callable[..., Any]) -> Signature:
         raise InvalidToolError(msg) from exc
     layers = tuple(_layers(fn))  # after inspect.signature, which refuses wrappers that go in circles
     _refuse_generators(layers, name)
-    inner = layers[-1]
-    names = caller_names(getattr(inner, "__qualname__", ""), closure_of(inner))
+    reader = _Reader.of(layers)
     doc = read_doc(_docstring(layers))
     bound = frozenset(key for layer in layers if isinstance(layer, functools.partial) for key in layer.keywords)
     visible = [param for param in python.parameters.values() if param.name not in bound]
-    returns, awaits = _returns(python, inner, names)
+    returns, awaits = _returns(python, reader)
     return Signature(
         name=name,
         doc=doc,
-        parameters=tuple(_parameter(param, inner, names, doc) for param in visible),
+        parameters=tuple(_parameter(param, reader, doc) for param in visible),
         returns=returns,
         is_coroutine=awaits or _is_coroutine(layers),
         is_rest=bool(bound),
-        names=names,
+        names=reader.names,
         python=python,
     )
+
+
+@attrs.frozen(eq=False)
+class _Reader:
+    """Reads the annotations of one function.
+
+    Attributes:
+        inner: The function that was written.
+        names: Where its names are looked up.
+        env: What the type variables of its class stand for.
+    """
+
+    inner: Any
+    names: Names
+    env: dict[Any, Any]
+
+    @classmethod
+    def of(cls, layers: tuple[Any, ...]) -> "_Reader":
+        """Make the reader of the innermost of ``layers``."""
+        inner = layers[-1]
+        env: dict[Any, Any] = {}
+        for layer in layers:
+            owner = layer.__self__ if isinstance(layer, types.MethodType) else layer
+            if not inspect.isroutine(owner) and not isinstance(owner, functools.partial):
+                args = typing.get_args(getattr(owner, "__orig_class__", None))
+                env |= typevar_env(owner if isinstance(owner, type) else class_of(owner), args)
+        return cls(inner, caller_names(getattr(inner, "__qualname__", ""), closure_of(inner)), env)
+
+    def read(self, annotation: Any, where: str) -> Any:
+        """Return the type that ``annotation`` means.
+
+        Raises:
+            UnsupportedTypeError: A name in it cannot be resolved.
+        """
+        return substitute(resolve(annotation, globals_of(self.inner), self.names, where, self.inner), self.env)
 
 
 def _layers(fn: Any) -> Iterator[Any]:
@@ -169,7 +203,7 @@ def _is_coroutine(layers: tuple[Any, ...]) -> bool:
     return getattr(layers[-1], "__name__", "") == "<lambda>" or any(map(inspect.iscoroutinefunction, layers))
 
 
-def _parameter(param: inspect.Parameter, inner: Any, names: Names, doc: Doc) -> Parameter:
+def _parameter(param: inspect.Parameter, reader: _Reader, doc: Doc) -> Parameter:
     where = f"parameter {param.name!r}"
     if param.kind in _VARIADIC:
         stars = _VARIADIC[param.kind]
@@ -178,7 +212,7 @@ def _parameter(param: inspect.Parameter, inner: Any, names: Names, doc: Doc) -> 
         raise InvalidToolError(msg)
     if param.annotation is _EMPTY:
         raise UnsupportedTypeError(where, "a parameter without annotation", "annotate it; Any takes any JSON value")
-    tp = resolve(param.annotation, globals_of(inner), names, where, inner)
+    tp = reader.read(param.annotation, where)
     is_context = _is_context(tp)
     default = NOTHING if param.default is _EMPTY else param.default
     raw = RawField(
@@ -207,10 +241,10 @@ def _is_context(tp: Any) -> bool:
     return ToolContext in options and all(option in (ToolContext, type(None)) for option in options)
 
 
-def _returns(python: inspect.Signature, inner: Any, names: Names) -> tuple[Any, bool]:
+def _returns(python: inspect.Signature, reader: _Reader) -> tuple[Any, bool]:
     if python.return_annotation is inspect.Signature.empty:
         return NOTHING, False
-    tp = resolve(python.return_annotation, globals_of(inner), names, "the return value", inner)
+    tp = reader.read(python.return_annotation, "the return value")
     awaits = False
     while (origin := typing.get_origin(tp)) in _AWAITABLES:
         awaits = True

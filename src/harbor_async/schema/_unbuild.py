@@ -1,6 +1,7 @@
 """The unbuilder: from the user's objects to what msgspec may encode."""
 
 from decimal import Decimal
+from functools import partial
 
 from ._codegen import Module
 from ._generic import collected, listed, plain_any, plain_table, sorted_items
@@ -34,6 +35,9 @@ class Unbuilder:
             return f"{self._module.ref(node.unbuild)}({var})"
         if isinstance(node, Anything):
             return f"plain_any({var})"
+        return self._module.nested(partial(self._parts, node), var)
+
+    def _parts(self, node: Node, var: str) -> str:
         if isinstance(node, Custom):
             inner = f"{self._module.ref(node.unstructure)}({var})"
             if not self.is_needed(node.inner):

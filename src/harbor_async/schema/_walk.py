@@ -4,22 +4,28 @@ import collections.abc
 import enum
 import types
 import typing
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import attrs
 import typing_extensions
 
-from ..errors import SchemaBuildError, UnsupportedTypeError
+from .._context import ToolContext
+from ..errors import UnsupportedTypeError
 from ._constraint import Marks, apply_marks, read_marks
-from ._hints import QUALIFIERS, Names, class_hints, split_annotation, substitute, type_name, typevar_env
+from ._declare import Declaration, check_wires
+from ._hints import QUALIFIERS, Names, class_hints, substitute, type_name, typevar_env
 from ._leaf import enumeration, literal, scalar
 from ._plan import NOTHING, Anything, Array, Custom, Field, Leaf, Node, Record, Ref, Row, Style, Table, Tagged
-from ._record import RawField, check_init, class_descriptions, fresh, raw_fields, shown_fields, style_of
+from ._record import check_init, class_descriptions, fresh, raw_fields, shown_fields, style_of
 from ._refusal import advice_for
 from ._registry import WireForm, structure_hook, unstructure_hook, wire_form
 from ._union import join, shown_default
 
+_DEEPEST: Final = 50
+_MOST_FORMS: Final = 40
 _LISTS: Final = (
     list,
     collections.abc.Sequence,
@@ -33,28 +39,6 @@ _UNIONS: Final = (typing.Union, types.UnionType)
 _ALIASES: Final = tuple(
     {getattr(module, "TypeAliasType", typing_extensions.TypeAliasType) for module in (typing, typing_extensions)}
 )
-
-
-@attrs.frozen(eq=False)
-class Declaration:
-    """A field before its type is looked into.
-
-    Attributes:
-        raw: What the class or function says.
-        annotation: Its type, resolved.
-        documented: Its description in a docstring, or None.
-        where: The place, for messages.
-    """
-
-    raw: RawField
-    annotation: Any
-    documented: str | None
-    where: str
-
-    def split(self) -> tuple[Any, Marks]:
-        """Return the bare type and what stands beside it."""
-        bare, metadata = split_annotation(self.annotation)
-        return bare, read_marks(metadata, self.where)
 
 
 @attrs.define(eq=False)
@@ -71,7 +55,9 @@ class Walker:
     _records: dict[Any, Record] = attrs.field(factory=dict[Any, Record], init=False)
     _declared: dict[int, list[Declaration]] = attrs.field(factory=dict[int, list[Declaration]], init=False)
     _pending: list[Record] = attrs.field(factory=list[Record], init=False)
-    _aliases: list[Any] = attrs.field(factory=list[Any], init=False)
+    _open: list[Any] = attrs.field(factory=list[Any], init=False)
+    _forms: Counter[Any] = attrs.field(factory=Counter[Any], init=False)
+    _depth: int = attrs.field(default=0, init=False)
 
     def plan(self, tp: Any, where: str) -> Node:
         """Return the finished plan of ``tp``; arguments and errors as ``walk``."""
@@ -106,6 +92,15 @@ class Walker:
             UnsupportedTypeError: Something in it has no JSON form; the message says where and what to write instead.
             SchemaBuildError: Its parts are fine, but do not go together.
         """
+        if self._depth > _DEEPEST:
+            raise UnsupportedTypeError(where, f"a type nested over {_DEEPEST} levels", "put a class between")
+        self._depth += 1
+        try:
+            return self._walk(tp, where)
+        finally:
+            self._depth -= 1
+
+    def _walk(self, tp: Any, where: str) -> Node:
         if (form := wire_form(tp)) is not None:
             return self._custom(tp, form, where)
         if (leaf := scalar(tp)) is not None:
@@ -113,7 +108,7 @@ class Walker:
         if tp is Any or tp is typing_extensions.Any:
             return Anything()
         origin = typing.get_origin(tp)
-        if origin is not None:
+        if origin is not None and origin is not tp:  # Generic is its own origin
             return self._subscripted(tp, origin, typing.get_args(tp), where)
         if isinstance(tp, typing.NewType):
             return self.walk(tp.__supertype__, where)
@@ -123,7 +118,7 @@ class Walker:
             return self._type_variable(tp, where)
         if isinstance(tp, type) and issubclass(tp, enum.Enum):
             return enumeration(tp, where)
-        if (style := style_of(tp)) is not None:
+        if tp is not ToolContext and (style := style_of(tp)) is not None:
             return self._record_of(tp, tp, (), style, where)
         if any(tp is bare for bare in _CONTAINERS):
             return self._bare(tp)
@@ -165,7 +160,8 @@ class Walker:
         return Array(item=Anything(), make=make)
 
     def _custom(self, tp: Any, form: WireForm, where: str) -> Node:
-        inner = self.walk(form.wire, f"{where}, wire type of {type_name(tp)}")
+        with self._opened(tp, "its wire type leads back to it; take one that has a form without it", where):
+            inner = self.walk(form.wire, f"{where}, wire type of {type_name(tp)}")
         if form.format is not None:
             inner = attrs.evolve(inner, notes={"format": form.format, **inner.notes})
         return Custom(
@@ -176,15 +172,20 @@ class Walker:
         )
 
     def _alias(self, alias: Any, args: tuple[Any, ...], where: str) -> Node:
-        if any(alias is open_alias for open_alias in self._aliases):
-            advice = "an alias cannot contain itself; write a class, or Any"
-            raise UnsupportedTypeError(where, type_name(alias), advice)
-        self._aliases.append(alias)
-        try:
+        with self._opened(alias, "an alias cannot contain itself; write a class, or Any", where):
             env = dict(zip(getattr(alias, "__type_params__", ()), args, strict=False))
             return self.walk(substitute(alias.__value__, env), where)
+
+    @contextmanager
+    def _opened(self, name: Any, advice: str, where: str) -> Generator[None]:
+        """Look into what ``name`` stands for, unless that is being done already."""
+        if any(name is known for known in self._open):
+            raise UnsupportedTypeError(where, type_name(name), advice)
+        self._open.append(name)
+        try:
+            yield
         finally:
-            self._aliases.pop()
+            self._open.pop()
 
     def _type_variable(self, var: typing.TypeVar, where: str) -> Node:
         if var.__constraints__:
@@ -195,7 +196,8 @@ class Walker:
         literals: list[Any] = []
         rest: list[Any] = []
         for arg in args:
-            values = typing.get_args(arg) if typing.get_origin(arg) is typing.Literal else None
+            shown = arg.__value__ if isinstance(arg, _ALIASES) else arg
+            values = typing.get_args(shown) if typing.get_origin(shown) is typing.Literal else None
             if values is None:
                 rest.append(arg)
             else:
@@ -231,6 +233,10 @@ class Walker:
     def _record_of(self, tp: Any, cls: Any, args: tuple[Any, ...], style: Style, where: str) -> Node:
         if (known := self._records.get(tp)) is not None:
             return Ref(record=known)
+        self._forms[cls] += 1
+        if self._forms[cls] > _MOST_FORMS:
+            advice = "a generic class that holds a larger form of itself has no end; fix its type parameter"
+            raise UnsupportedTypeError(where.partition(", field")[0], cls.__name__, advice)
         title = cls.__name__ if not args else f"{cls.__name__}[{', '.join(map(type_name, args))}]"
         record = Record(title=title, style=style, cls=cls)
         shown = shown_fields(cls, style, self.names, where, output=self.output)
@@ -317,20 +323,6 @@ class Walker:
             self._declared[id(record)] = self._declared[id(ref.record)]
             self._pending.append(record)
         return attrs.evolve(ref, record=record)
-
-
-def check_wires(fields: Iterable[Field], where: str) -> None:
-    """Refuse two fields with one name on the wire.
-
-    Raises:
-        SchemaBuildError: Two fields have the same wire name.
-    """
-    seen: dict[str, str] = {}
-    for field in fields:
-        if field.wire in seen:
-            msg = f"{where}: {seen[field.wire]!r} and {field.name!r} both have the wire name {field.wire!r}; rename one"
-            raise SchemaBuildError(msg)
-        seen[field.wire] = field.name
 
 
 def _text_leaf() -> Leaf:

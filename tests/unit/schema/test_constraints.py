@@ -57,6 +57,27 @@ def test_bound_messages() -> None:
     assert "expected integer: at least 1 and at most 7" == problem.message
 
 
+@pytest.mark.parametrize(
+    ("tp", "value", "message"),
+    [
+        (Annotated[str, Meta(min_length=2, max_length=3)], '"a"', "expected string: 2 to 3 characters"),
+        (Annotated[str, Meta(max_length=1)], '"ab"', "expected string: at most 1 character"),
+        (Annotated[list[int], Meta(min_length=1)], "[]", "expected at least 1 item, got 0"),
+        (Annotated[list[int], Meta(min_length=2, max_length=2)], "[1]", "expected 2 items, got 1"),
+        (Annotated[dict[str, int], Meta(min_length=2)], '{"a":1}', "expected at least 2 keys, got 1"),
+        (
+            Annotated[str, Meta(min_length=2, pattern="^a")],
+            '"b"',
+            "expected string: text that matches '^a' and at least 2 characters",
+        ),
+    ],
+)
+def test_length_messages(tp: Any, value: str, message: str) -> None:
+    """A length that is out of bounds is told as a count of characters, items or keys."""
+    (problem,) = problems_of(function_of(tp), f'{{"x":{value}}}')
+    assert ("/x", message) == (problem.path, problem.message)
+
+
 def test_bounds_reach_into_unions() -> None:
     """A bound on an optional type is a bound on the part that can have it."""
     tp = Annotated[int | None, at.Ge(0)]
