@@ -46,23 +46,27 @@ async def run(call: Call) -> Any:
     # attempt may have; the others begin with what it was before.
     context, before = (copy_context(), None) if crew is None else (None, copy_context())
     retries: _Retries | None = None
-    while True:
-        if call.function.is_sync:
-            ended = await _attempt_in_thread(call, context)
-        else:
-            ended = await _attempt(call, context)
-        if type(ended) is not Trouble or ended.stop_reason is not None:
-            return ended
-        wait = _plan(call, ended)
-        if wait is None:
-            return ended
-        if retries is None:
-            retries = _Retries(call.function.policy)
-        cut = await retries.wait(call, ended, wait)
-        if cut is not None:
-            return cut
-        without_traceback(ended.error)  # it has been told to the host, and holds the frames of the attempt
-        context = copy_context() if before is None else before.copy()
+    ended: Any = None
+    try:
+        while True:
+            if call.function.is_sync:
+                ended = await _attempt_in_thread(call, context)
+            else:
+                ended = await _attempt(call, context)
+            if type(ended) is not Trouble or ended.stop_reason is not None:
+                return ended
+            wait = _plan(call, ended)
+            if wait is None:
+                return ended
+            if retries is None:
+                retries = _Retries(call.function.policy)
+            cut = await retries.wait(call, ended, wait)
+            if cut is not None:
+                return cut
+            without_traceback(ended.error)  # it has been told to the host, and holds the frames of the attempt
+            context = copy_context() if before is None else before.copy()
+    finally:
+        ended = retries = None  # or the traceback of a kept error holds this frame, and the frame the error
 
 
 async def _attempt_in_thread(call: Call, context: Context | None) -> Any:
@@ -145,7 +149,7 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
             await backend.leave(pending, error)
         return value if settled is None else settled
     finally:
-        error = value = settled = None  # or the traceback of a kept error holds this frame, and the frame the error
+        error = value = settled = None  # as above
 
 
 _OUTSIDE: Final = Gone()

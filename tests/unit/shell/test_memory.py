@@ -50,11 +50,11 @@ class Tracer:
         return "value"
 
     async def hang(self) -> None:
-        heavy = self.track(Heavy())
         try:
             await anyio.sleep(9)
         except anyio.get_cancelled_exc_class() as exc:
-            raise self.track(TracedError(heavy)) from exc
+            # Made here, for the frames in a traceback of trio's Cancelled are trio's to keep.
+            raise self.track(TracedError(self.track(Heavy()))) from exc
 
 
 SCENES = {
