@@ -78,7 +78,7 @@ class Call:
         attempt_deadline: When the running attempt ends.
         scope: The scope in which the call waits just now.
         is_canceled: Whether its handle was canceled.
-        is_background: Whether the thread of the last attempt could not be stopped, and still runs.
+        left: What runs in the threads that could not be stopped, of all attempts.
         is_late: Whether its value came after its end, and stands because the effect has happened.
     """
 
@@ -93,9 +93,9 @@ class Call:
         "function",
         "id",
         "index",
-        "is_background",
         "is_canceled",
         "is_late",
+        "left",
         "limits",
         "random",
         "scope",
@@ -120,7 +120,6 @@ class Call:
     attempt_deadline: float
     scope: anyio.CancelScope | None
     is_canceled: bool
-    is_background: bool
     is_late: bool
 
     def __init__(  # noqa: PLR0917 - what tells one call from another; keywords cost on the hot path
@@ -147,11 +146,16 @@ class Call:
         self.ticket: Any = None
         self.threads: Any = None
         self.thread: Any = None
-        self.is_background = False
+        self.left: tuple[Any, ...] = ()
         self.attempts = 0
         self.scope = None
         self.is_canceled = False
         self.is_late = False
+
+    @property
+    def is_background(self) -> bool:
+        """Whether one of its threads could not be stopped, and still runs."""
+        return any(work.is_background for work in self.left)
 
 
 class Trouble:
@@ -264,6 +268,7 @@ def raised(call: Call, error: BaseException) -> Trouble:
         verdict.delivery,
         ambiguous=is_retryable and verdict.delivery is Delivery.UNKNOWN and is_uncertain(call),
         retry_after=verdict.retry_after,
+        background=call.is_background,
         problems=leaf.problems if isinstance(leaf, (InvalidArgumentsError, InvalidOutputError)) else (),
         cause=error,
     )

@@ -71,7 +71,6 @@ async def run(call: Call) -> Any:
 
 async def _attempt_in_thread(call: Call, context: Context | None) -> Any:
     """Run a synchronous function once, when there is a place for its thread; the answers are those of ``_attempt``."""
-    call.is_background = False
     if call.threads is None:
         return await _attempt(call, context)
     call.thread = call.threads.join()

@@ -19,8 +19,8 @@ async def run_in_thread(call: Call, function: Callable[[], Any]) -> Any:
     """Run ``function`` in a worker thread, with the context variables of this task, and return its value.
 
     What it returns is awaited here when it can be. A thread cannot be stopped: where the call has an end of its own, a
-    cancellation leaves the thread to itself, ``call.is_background`` says so, and its value is dropped; where it has
-    none, the thread is waited for. The thread gives its place back when it ends, and one that is canceled before it
+    cancellation leaves the thread to itself, ``call.left`` says so, and its value is dropped; where it has none, the
+    thread is waited for. The thread gives its place back when it ends, and one that is canceled before it
     has begun never runs.
     """
     ticket, call.thread = call.thread, None
@@ -28,7 +28,8 @@ async def run_in_thread(call: Call, function: Callable[[], Any]) -> Any:
     try:
         return await work.run(has_end=call.function.policy.timeout is not None or call.deadline < math.inf)
     finally:
-        call.is_background = work.is_background
+        if work.is_background:
+            call.left += (work,)
 
 
 async def await_in_thread(function: Callable[[], Any]) -> Any:

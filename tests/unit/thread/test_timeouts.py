@@ -15,7 +15,7 @@ import anyio
 import pytest
 from anyio import from_thread
 
-from harbor_async import Catalog, Runtime, SideEffect, ToolCall, ToolResult
+from harbor_async import Catalog, Runtime, SideEffect, ToolCall, ToolContext, ToolResult
 from harbor_async.errors import ToolTimeoutError
 from harbor_async.testing import wait_all_tasks_blocked
 from tests.unit.thread.gate import PATIENCE, Gate, assert_free, calls_of, invoke, limited, make, pass_time
@@ -197,6 +197,66 @@ async def test_an_idempotent_retry_waits_for_a_place(gate: Gate):
         await assert_free(runtime)
     assert [("succeeded", "v", 2)] == [(result.outcome, result.value, result.attempts) for result in results]
     assert 1 == gate.peak
+
+
+@virtual
+async def test_a_retry_that_waits_for_its_own_thread_says_so(gate: Gate):
+    """A deadline that passes while the second attempt waits finds the first one's thread in the only place."""
+
+    def held() -> None:
+        gate.hold()
+
+    async with limited(make(held, timeout=1, attempts=2, idempotent=True)) as runtime:
+        results = []
+
+        async def ask():
+            results.append(await runtime.invoke("held", timeout=3))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            await gate.came()
+            await pass_time(1)
+            await pass_time(2)
+        assert 1 == gate.live
+    assert [("timed_out", "timeout", True, 1, "deadline")] == [summary(result) for result in results]
+
+
+@virtual
+async def test_an_error_beside_an_earlier_thread_says_so(gate: Gate):
+    """A second attempt that fails at once answers for the first as well, whose thread still runs."""
+
+    def held(context: ToolContext) -> None:
+        if context.attempt > 1:
+            raise LookupError("no such city")
+        gate.hold()
+
+    async with limited(make(held, timeout=1, attempts=2, idempotent=True), threads=2) as runtime:
+        result = await ended_after(gate, 1, runtime.invoke, "held")
+        assert 1 == gate.live
+    assert ("failed", "unknown", True, 2, "permanent") == summary(result)
+
+
+@virtual
+async def test_a_thread_that_has_ended_is_not_told_of(gate: Gate):
+    """A second attempt that got its place from the first one's thread answers for itself alone."""
+
+    def held(context: ToolContext) -> None:
+        if context.attempt > 1:
+            raise LookupError("no such city")
+        gate.hold()
+
+    async with limited(make(held, timeout=1, attempts=2, idempotent=True)) as runtime:
+        results = []
+
+        async def ask():
+            results.append(await runtime.invoke("held"))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            await gate.came()
+            await pass_time(1)
+            gate.open()
+    assert [("failed", "unknown", False, 2, "permanent")] == [summary(result) for result in results]
 
 
 async def late_coroutine():

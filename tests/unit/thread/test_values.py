@@ -4,6 +4,7 @@ import functools
 import gc
 import threading
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import anyio
@@ -14,7 +15,6 @@ from anyio.lowlevel import checkpoint
 from harbor_async import (
     Backoff,
     Catalog,
-    ErrorClass,
     Runtime,
     SideEffect,
     ToolCall,
@@ -107,10 +107,10 @@ def scale(factor: int, n: int, *, key: str = "k") -> str:
         (Counter(40), 42),
         (Counter.double, 4),
         (Counter.name_of, "CounterCounter"),
-        (functools.partial(scale, 3, key="x"), "6x"),
-        (functools.partial(Counter(1).add), 3),
+        (partial(scale, 3, key="x"), "6x"),
+        (partial(Counter(1).add), 3),
         (logged(Counter(40).add), 42),
-        (logged(functools.partial(scale, 3)), "6k"),
+        (logged(partial(scale, 3)), "6k"),
     ],
     ids=lambda value: str(getattr(value, "__name__", type(value).__name__)),
 )
@@ -272,7 +272,7 @@ async def test_a_value_that_cannot_be_awaited_is_the_value():
     thing = Thing()
     async with Runtime(Catalog([])) as runtime:
         for value in (None, [1], thing):
-            assert value is await runtime.call(make(functools.partial(identity, value), name="gives"))
+            assert value is await runtime.call(make(partial(identity, value), name="gives"))
 
 
 async def test_the_awaited_value_is_bound_by_the_timeout():
@@ -392,7 +392,7 @@ async def test_an_exception_that_coroutines_make_something_of(error):
 
 
 async def test_an_exception_leaves_no_cycle():
-    """A failed call holds nothing: its frames die with it, without the garbage collector."""
+    """A failed call holds nothing: its frames die with its exception, without the garbage collector."""
     died = threading.Event()
 
     class Big:
@@ -403,13 +403,17 @@ async def test_an_exception_leaves_no_cycle():
         big = Big()
         raise ValueError(str(big)[:0])
 
-    gc.disable()
-    try:
-        result = await invoke(make(fails))
-        assert died.is_set()
-    finally:
-        gc.enable()
-    assert ErrorClass.PERMANENT == result.error.error_class
+    described = make(fails)
+    async with Runtime(Catalog([described])) as runtime:
+        for ask in (partial(runtime.invoke, "fails"), partial(runtime.call, described), described):
+            died.clear()
+            gc.disable()
+            try:
+                await ask()
+            except ValueError:
+                assert not died.is_set()
+            assert died.is_set()
+            gc.enable()
 
 
 async def test_without_a_runtime():
