@@ -78,7 +78,7 @@ class CallHandle:
         """Stand for the call number ``index`` of ``batch``."""
         self._batch = batch
         self._index = index
-        self.call = call
+        self.call: ToolCall = call
 
     @property
     def done(self) -> bool:

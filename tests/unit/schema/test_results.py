@@ -343,7 +343,7 @@ def test_unchecked_results_are_what_they_are(tp: Any, value: Any) -> None:
         {b"a": 1},
         msgspec.Raw(b"{"),
     ],
-    ids=repr,
+    ids=lambda value: repr(value).partition(" at ")[0],  # without its address: the same in each process
 )
 @pytest.mark.parametrize("tp", [int, int | None, list[int | None], dict[str, None], Zed, Literal[1] | None])
 def test_what_is_no_json_is_refused_unchecked_too(tp: Any, value: Any) -> None:
