@@ -59,7 +59,6 @@ class Decoder:
         # No plan of this depth lets more levels through, nor can fewer brackets nest deeper. No text has more bytes
         # than four for each character. As many keys as colons leave no room for a key that came twice.
         refusal: Exception | None = None
-        shadow: Any = None
         try:
             if arguments.__class__ is bytes:
                 if len(arguments) <= max_bytes and (
@@ -70,6 +69,7 @@ class Decoder:
                     if keys == arguments.count(b":") or holds_keys(arguments, keys):
                         return self.build(shadow)
                     refusal = _DoubledKeyError()
+                    del shadow  # a large one makes each collection of what follows slower
             elif (
                 arguments.__class__ is str
                 and len(arguments) * 4 <= max_bytes
@@ -80,6 +80,7 @@ class Decoder:
                 if keys == arguments.count(":") or holds_keys(arguments.encode(), keys):
                     return self.build(shadow)
                 refusal = _DoubledKeyError()
+                del shadow
         except Exception as exc:  # noqa: BLE001 - told apart by looking at the document, not at the exception
             refusal = exc.with_traceback(None)  # or it would hold this frame, and the frame it
         return self._careful(arguments, max_bytes, max_depth, refusal)
@@ -118,14 +119,16 @@ class Decoder:
         plain = explainer.explain(self.root)
         if explainer.report.problems:
             raise InvalidArgumentsError(explainer.report.problems) from None
+        try:
+            shadow = self.wire(encode(plain) if explainer.repaired else data)
+        except Exception as exc:
+            # The two paths read a document differently: still one clear answer.
+            raise InvalidArgumentsError([Problem("", "value", "the document does not fit its schema")]) from exc
         if explainer.repaired:
             try:
-                return self.build(self.wire(encode(plain)))
+                return self.build(shadow)
             except Exception as exc:  # noqa: BLE001 - as above
                 refusal = exc.with_traceback(None)
-        if isinstance(refusal, msgspec.MsgspecError):
-            # The two paths read a document differently: still one clear answer.
-            raise InvalidArgumentsError([Problem("", "value", "the document does not fit its schema")]) from refusal
         raise InvalidArgumentsError(Constructor(self.shadows).explain(self.root, plain, refusal)) from refusal
 
 

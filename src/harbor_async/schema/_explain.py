@@ -18,6 +18,7 @@ from ._union import wire_leaf
 
 _LISTED: Final = 50
 _NUMERIC: Final = frozenset({"integer", "number"})
+_FEW: Final = 16
 _CHUNK: Final = 256
 _SHALLOW: Final = 4
 _PLAIN: Final = frozenset({str, int, bool, None})
@@ -169,12 +170,8 @@ class Explainer:
         return self._items(node.item, value, path)
 
     def _items(self, node: Node, items: list[Any], path: Path) -> list[Any]:
-        """Check like items. They are first tried in bulk: most lists are right, and one look costs 20 times as much."""
-        if id(node) not in self._lists:
-            depth = static_depth(node)
-            # In a recursive class each level would try the same items again.
-            self._lists[id(node)] = None if depth is None or depth > _SHALLOW else list[self._wire(node)]  # type: ignore[misc]  # made at run time
-        bulk = self._lists[id(node)] if self._document.is_clean else None
+        """Check like items. Many are tried in bulk first: most are right, and one look costs 20 times as much."""
+        bulk = self._bulk(node) if self._document.is_clean and len(items) > _FEW else None
         if bulk is None:
             return [self._check(node, item, (path, index)) for index, item in enumerate(items)]
         out: list[Any] = []
@@ -188,6 +185,14 @@ class Explainer:
                 chunk = [self._check(node, item, (path, start + index)) for index, item in enumerate(chunk)]
             out += chunk
         return out
+
+    def _bulk(self, node: Node) -> Any:
+        """Return the msgspec type of a list of ``node``; None if that may be recursive: each level would try again."""
+        if id(node) not in self._lists:
+            depth = static_depth(node)
+            is_shallow = depth is not None and depth <= _SHALLOW
+            self._lists[id(node)] = list[self._wire(node)] if is_shallow else None  # type: ignore[misc]  # made at run time
+        return self._lists[id(node)]
 
     def _length(self, node: Node, value: Any, path: Path) -> None:
         least, most = node.bounds.get("min_length", 0), node.bounds.get("max_length", len(value))

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import attrs
+import msgspec
 import pytest
 
 from harbor_async.errors import ErrorCategory, InvalidArgumentsError
@@ -402,3 +403,39 @@ def test_real_init_is_called() -> None:
     assert (4, 5) == (box._size, box.total)
     assert [("/total", "unknown")] == faults_as(Box, '{"size": 2, "total": 9}')
     assert [("/size", "missing"), ("/_size", "unknown")] == faults_as(Box, '{"_size": 2}')
+
+
+def test_users_code_may_raise_errors_of_msgspec() -> None:
+    """A validator that raises msgspec's own error is told as any other, with the pointer of its object."""
+
+    def refuse(_: object, __: object, ___: object) -> None:
+        msg = "not today"
+        raise msgspec.ValidationError(msg)
+
+    @attrs.define
+    class Item:
+        n: int = attrs.field(validator=refuse)
+
+    for text in ('{"x": [{"n": 6}]}', '{"x": [{"n": 6.0}]}'):
+        (problem,) = problems_of(function_of(list[Item]), text)
+        assert ("/x/0", "value", "not today") == (problem.path, problem.code, problem.message)
+
+
+def test_users_code_runs_twice_at_the_most() -> None:
+    """What refuses a document is asked once to decode it, and once to say where; what takes it is asked once."""
+    seen: list[int] = []
+
+    def note(_: object, __: object, value: int) -> None:
+        seen.append(value)
+        if value < 0:
+            raise ValueError
+
+    @attrs.define
+    class Item:
+        n: int = attrs.field(validator=note)
+
+    decode_as(list[Item], '[{"n": 1}]')
+    assert [1] == seen
+    seen.clear()
+    problems_of(function_of(list[Item]), '{"x": [{"n": -1}]}')
+    assert [-1, -1] == seen
