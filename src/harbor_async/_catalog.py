@@ -1,7 +1,7 @@
 """Names to tools, copied on write."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 from typing import Any, TypeAlias, Unpack
 
@@ -105,9 +105,9 @@ class Catalog:
             self._tools = {**self._tools, descriptor.name: descriptor}
 
     def register_func(
-        self, name: str, function: Callable[..., Awaitable[Any]], /, **options: Unpack[ToolOptions]
+        self, name: str, function: Callable[..., Any], /, **options: Unpack[ToolOptions]
     ) -> "ToolDescriptor[..., Any]":
-        """Describe a coroutine function under ``name``, add it, and return its descriptor.
+        """Describe a function under ``name``, add it, and return its descriptor.
 
         Raises:
             RegistrationError: As ``describe`` and ``register``; the catalog is then as it was.

@@ -40,6 +40,15 @@ def plain(city: str, *, days: int = 1) -> Forecast:
     return Forecast(city, [20.5] * days)
 
 
+@ha.tool(side_effect="read", policy=ha.ToolPolicy(timeout=1))
+def temperature(context: ha.ToolContext, city: str) -> float:
+    return 20.5
+
+
+def doubled(n: int) -> int:
+    return 2 * n
+
+
 async def with_context(context: ha.ToolContext, city: str) -> int:
     return context.attempt + len(city)
 
@@ -56,6 +65,8 @@ async def a_tool_is_its_function() -> None:
 async def a_plain_function_is_awaited() -> None:
     assert_type(await plain("Oslo", days=2), Forecast)
     await plain("Oslo", 2)  # type: ignore[call-arg]
+    assert_type(await temperature(ha.ToolContext("1", "temperature", 1, 0.0), "Oslo"), float)
+    assert_type(await ha.describe(doubled, name="twice")(2), int)
 
 
 async def describe_keeps_the_signature() -> None:
@@ -67,7 +78,9 @@ async def describe_keeps_the_signature() -> None:
 async def a_program_calls_with_types(rt: ha.Runtime) -> None:
     assert_type(await rt.call(lookup, "Oslo", days=2), Forecast)
     assert_type(await rt.call(plain, "Oslo", days=2), Forecast)
+    assert_type(await rt.call(ha.describe(doubled), 2), int)
     await rt.call(lookup, 1)  # type: ignore[arg-type]
+    await rt.call(plain, 1)  # type: ignore[arg-type]
     await rt.call(lookup, "Oslo", hours=2)  # type: ignore[call-arg]
 
 
@@ -107,6 +120,8 @@ async def a_runtime_is_its_context(catalog: ha.Catalog) -> None:
 def a_catalog_resolves() -> None:
     catalog = ha.Catalog([lookup, bare])
     assert_type(catalog.resolve("weather.lookup"), ha.ToolDescriptor[..., Any])
+    assert_type(catalog.register_func("twice", doubled), ha.ToolDescriptor[..., Any])
+    assert_type(catalog.register_func("counted", with_context), ha.ToolDescriptor[..., Any])
     assert_type(catalog.list(ha.CatalogFilter(scopes={"weather:read"}, loading=["always"])), list[ha.Tool])
 
 
