@@ -3,7 +3,7 @@
 from ._batch import Join
 from ._catalog import Catalog, CatalogFilter
 from ._categories import Delivery, ErrorCategory, ErrorClass, LoadingMode, Outcome, SideEffect, Transport
-from ._context import ToolContext
+from ._context import Identity, ToolContext
 from ._limits import Limits
 from ._policy import Backoff, ToolPolicy
 from ._results import Failure, ToolCall, ToolResult
@@ -20,6 +20,7 @@ __all__ = [
     "ErrorClass",
     "Failure",
     "HarborError",
+    "Identity",
     "Join",
     "Limits",
     "LoadingMode",

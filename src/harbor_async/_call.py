@@ -9,6 +9,7 @@ import anyio
 from ._backend import Backend, Crew, parts
 from ._categories import Delivery, ErrorCategory, ErrorClass, Outcome
 from ._classify import Verdict, classify, describe, single_leaf
+from ._context import Identity
 from ._limits import Limits
 from ._policy import ToolPolicy
 from ._results import Failure, StopReason
@@ -63,6 +64,7 @@ class Call:
         backend: The running event loop.
         function: What is run.
         id: The call's id.
+        identity: On whose behalf it is made; None: the program's own.
         arguments: What ``Function.start`` decodes, as it came; None when ``bound`` is what a program passed.
         limits: The bounds of the arguments.
         random: Uniform in [0, 1), for jitter.
@@ -70,13 +72,14 @@ class Call:
         deadline: When it ends; ``math.inf`` if never.
         crew: The crew whose child this call is; None when it runs in its caller's task.
         index: The call's place in its batch, once it has one.
-        bound: Decoded arguments that no attempt has used yet.
+        bound: Decoded arguments that no attempt has used yet; None also before they are decoded.
         ticket: Its turn, where places are limited.
         threads: Where a synchronous function gets the place of its thread; None: from anyio's own limiter.
         thread: That place, until the thread takes it over.
         attempts: Runs of the function so far.
         attempt_deadline: When the running attempt ends.
         scope: The scope in which the call waits just now.
+        is_bounded: Whether the queue before the places is bounded for it.
         is_canceled: Whether its handle was canceled.
         left: What runs in the threads that could not be stopped, of all attempts.
         is_late: Whether its value came after its end, and stands because the effect has happened.
@@ -92,7 +95,9 @@ class Call:
         "deadline",
         "function",
         "id",
+        "identity",
         "index",
+        "is_bounded",
         "is_canceled",
         "is_late",
         "left",
@@ -108,6 +113,7 @@ class Call:
     backend: Backend
     function: Function
     id: str
+    identity: Identity | None
     arguments: Any
     limits: Limits
     random: Callable[[], float]
@@ -115,7 +121,6 @@ class Call:
     deadline: float
     crew: Crew | None
     index: int
-    bound: Any
     attempts: int
     attempt_deadline: float
     scope: anyio.CancelScope | None
@@ -132,21 +137,25 @@ class Call:
         random: Callable[[], float],
         deadline: float = math.inf,
         crew: Crew | None = None,
+        identity: Identity | None = None,
     ) -> None:
         """Begin a call now."""
         self.backend = backend
         self.function = function
         self.id = id
+        self.identity = identity
         self.arguments = arguments
         self.limits = limits
         self.random = random
         self.started = backend.time()
         self.deadline = deadline
         self.crew = crew
+        self.bound: Any = None
         self.ticket: Any = None
         self.threads: Any = None
         self.thread: Any = None
         self.left: tuple[Any, ...] = ()
+        self.is_bounded = True
         self.attempts = 0
         self.scope = None
         self.is_canceled = False

@@ -9,8 +9,8 @@ import attrs
 
 from ._categories import LoadingMode
 from ._search import SearchIndex
-from ._tool import Tool, ToolDescriptor, ToolOptions, describe, words
-from .errors import DuplicateToolError, InvalidToolError, ToolNotFoundError
+from ._tool import Tool, ToolDescriptor, ToolOptions, describe
+from .errors import DuplicateToolError, InvalidToolError, ToolNotFoundError, words
 
 Tools: TypeAlias = list[Tool]
 """Spelled here, since the class below has a method named ``list``."""

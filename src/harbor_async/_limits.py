@@ -25,7 +25,8 @@ class Limits:
     """Bounds of one runtime.
 
     Attributes:
-        max_running: Calls that run at once; at least 1. None: no limit.
+        max_running: Calls that run at once; at least 1. None: no limit. A call that a running one makes through the
+            same runtime uses the place of that one.
         max_queued: Calls that wait for a place; one more is ``rejected`` / ``rate_limited``. 0: nothing waits.
             None: no limit.
         max_threads: Worker threads for synchronous tools; at least 1.

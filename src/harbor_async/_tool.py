@@ -8,7 +8,7 @@ from functools import partial
 from inspect import isawaitable
 from random import Random
 from types import CoroutineType, MappingProxyType
-from typing import Any, Generic, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
 
 import attrs
 import msgspec
@@ -16,14 +16,14 @@ import msgspec
 from . import _backend
 from ._call import Call
 from ._categories import LoadingMode, SideEffect, Transport
-from ._context import ToolContext
+from ._context import Identity, ToolContext
 from ._limits import Limits
 from ._policy import ToolPolicy, check_seconds
-from ._results import Arguments, ToolResult
-from ._serve import answer, finish, refusal
+from ._results import Arguments, ToolCall, ToolResult
+from ._serve import ask, decode, finish
 from ._shell import run
 from ._thread import await_in_thread, run_in_thread
-from .errors import InvalidArgumentsError, InvalidExampleError, InvalidToolError
+from .errors import InvalidArgumentsError, InvalidExampleError, InvalidToolError, words
 from .schema._function import Bound, FunctionSchema, compile_function
 
 P = ParamSpec("P")
@@ -32,20 +32,6 @@ E = TypeVar("E", bound=StrEnum)
 
 _EFFECTS = frozenset({SideEffect.WRITE, SideEffect.EXTERNAL, SideEffect.STATEFUL})
 _DEFAULT_LIMITS = Limits()
-
-
-def words(name: str, value: object) -> tuple[str, ...]:
-    """Return an iterable of text as a tuple.
-
-    Raises:
-        InvalidToolError: It holds something else, or is itself text, which would fall into its letters.
-    """
-    is_list = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
-    items = tuple(cast("Iterable[object]", value)) if is_list else (None,)
-    if not all(isinstance(item, str) for item in items):
-        msg = f"{name}: expected a list, tuple or set of text, as {{'weather:read'}}; got {value!r}"
-        raise InvalidToolError(msg)
-    return cast("tuple[str, ...]", items)
 
 
 def _frozen_mapping(args: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -142,6 +128,10 @@ class Tool:
         return bool(mime) and not patterns.isdisjoint(self.handles_mime)
 
 
+Approve: TypeAlias = Callable[[ToolCall, Tool, Identity | None], Awaitable[bool | bytes | str | Mapping[str, Any]]]
+"""Asked before the arguments of a call are decoded: True lets it pass, False refuses it, arguments replace its own."""
+
+
 class ToolOptions(TypedDict, total=False):
     """What can be said of a tool when it is declared; see ``Tool`` for each."""
 
@@ -160,6 +150,7 @@ class ToolOptions(TypedDict, total=False):
     handles_mime: Iterable[str]
     transport: Transport | str
     policy: ToolPolicy
+    approve: Approve
 
 
 def _own_name(descriptor: "ToolDescriptor[..., Any]") -> str:
@@ -188,11 +179,13 @@ class ToolDescriptor(Generic[P, R]):
         name: The tool's name.
         is_sync: Whether the function is a plain one, and runs in a worker thread.
         policy: The tool's policy.
+        approve: Asked before each call of a model; None: nobody is.
     """
 
     tool: Tool
     function: Callable[P, Awaitable[R] | R]
     schema: FunctionSchema = attrs.field(repr=False)
+    approve: Approve | None = attrs.field(default=None, repr=False)
     # Fields, since the shell reads them at each call.
     name: str = attrs.field(init=False, repr=False, default=attrs.Factory(_own_name, takes_self=True))
     is_sync: bool = attrs.field(init=False, repr=False, default=attrs.Factory(_own_is_sync, takes_self=True))
@@ -239,7 +232,7 @@ class ToolDescriptor(Generic[P, R]):
             call.bound = None
         context: Any = None
         if self.schema.wants_context:
-            context = ToolContext(call.id, self.tool.name, call.attempts, call.attempt_deadline)
+            context = ToolContext(call.id, self.tool.name, call.attempts, call.attempt_deadline, call.identity)
         if self.is_sync:
             return run_in_thread(call, partial(self.schema.call, bound, context))
         awaitable: object = self.schema.call(bound, context)
@@ -249,7 +242,7 @@ class ToolDescriptor(Generic[P, R]):
         raise TypeError(msg)
 
     async def invoke(self, arguments: Arguments = "", *, timeout: float | None = None) -> ToolResult:
-        """Answer one call under the tool's policy, without a runtime.
+        """Answer one call of a model under the tool's policy, without a runtime and as the program itself.
 
         Args:
             arguments: A JSON object as text or bytes, or a mapping.
@@ -263,11 +256,12 @@ class ToolDescriptor(Generic[P, R]):
         backend = _backend.current()
         deadline = math.inf if timeout is None else backend.time() + timeout
         call = Call(backend, self, "", arguments, _DEFAULT_LIMITS, random, deadline)
-        try:
-            call.bound = self.decode(arguments)
-        except InvalidArgumentsError as exc:
-            return answer(call, refusal(exc, "invalid"))
-        return finish(call, await run(call))
+        if self.approve is not None:
+            cut = await ask(call, partial(self.approve, ToolCall("", self.name, arguments), self.tool, None))
+            if cut is not None:
+                return finish(call, cut)
+        cut = decode(call)
+        return finish(call, await run(call) if cut is None else cut)
 
 
 @overload
@@ -297,7 +291,11 @@ def describe(function: Callable[..., Any], /, **options: Unpack[ToolOptions]) ->
         msg = f"{function!r} has no name of its own: name= must be text that is not empty; got {name!r}"
         raise InvalidToolError(msg)
     tool = _make_tool(name, schema, options)
-    descriptor = ToolDescriptor(tool, function, schema)
+    approve = options.get("approve")
+    if approve is not None and not callable(approve):
+        msg = f"tool {name!r}: approve: expected an async function; got {type(approve).__name__}"
+        raise InvalidToolError(msg)
+    descriptor = ToolDescriptor(tool, function, schema, approve)
     for index, example in enumerate(tool.examples):
         try:
             descriptor.decode(example.args)

@@ -24,7 +24,7 @@ Data is carried in attributes; texts are for people and may change. No text hold
 
 import math
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, cast
 
 import attrs
 
@@ -285,3 +285,17 @@ def sane_wait(seconds: object) -> float | None:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         return None
     return float(seconds) if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def words(name: str, value: object) -> tuple[str, ...]:
+    """Return an iterable of text as a tuple.
+
+    Raises:
+        InvalidToolError: It holds something else, or is itself text, which would fall into its letters.
+    """
+    is_list = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    items = tuple(cast("Iterable[object]", value)) if is_list else (None,)
+    if not all(isinstance(item, str) for item in items):
+        msg = f"{name}: expected a list, tuple or set of text, as {{'weather:read'}}; got {value!r}"
+        raise InvalidToolError(msg)
+    return cast("tuple[str, ...]", items)
