@@ -42,7 +42,7 @@ def make_catalog(rt: list[ha.Runtime], log: list[str]) -> ha.Catalog:
 @pytest.mark.parametrize("ask", ["invoke", "batch"])
 @pytest.mark.parametrize("tool", ["outer", "flaky"])
 async def test_a_nested_call_uses_the_place_of_its_parent(tool: str, ask: str) -> None:
-    """N16: with one place a tool that calls another through the runtime ends, in its first attempt and in a later one."""
+    """N16: with one place a tool that calls another through the runtime ends, in any of its attempts."""
     held: list[ha.Runtime] = []
     log: list[str] = []
     async with ha.Runtime(make_catalog(held, log), limits=ha.Limits(max_running=1, max_queued=0)) as rt:

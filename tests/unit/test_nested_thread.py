@@ -2,6 +2,7 @@
 
 import anyio
 import anyio.from_thread
+from anyio.lowlevel import checkpoint
 
 import harbor_async as ha
 
@@ -12,7 +13,7 @@ async def test_a_call_from_a_tools_thread_is_nested_too() -> None:
 
     @ha.tool
     async def inner(name: str) -> str:
-        await anyio.sleep(0)
+        await checkpoint()
         return name
 
     @ha.tool
