@@ -1,9 +1,9 @@
 """On whose behalf a call is made, and what a tool may know about it."""
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import anyio
 import attrs
 
 from .errors import InvalidToolError, words
@@ -59,10 +59,8 @@ class ToolContext:
     attempt: int
     deadline: float
     identity: Identity | None = None
+    _time: Callable[[], float] = attrs.field(default=time.monotonic, alias="time", repr=False, eq=False)
 
     def remaining(self) -> float:
-        """Return the seconds until this attempt ends, 0 when that has passed; ``math.inf`` if never.
-
-        To be asked in the event loop, not in a worker thread.
-        """
-        return max(0.0, self.deadline - anyio.current_time())
+        """Return the seconds until this attempt ends, 0 when that has passed; ``math.inf`` if never."""
+        return max(0.0, self.deadline - self._time())

@@ -232,7 +232,9 @@ class ToolDescriptor(Generic[P, R]):
             call.bound = None
         context: Any = None
         if self.schema.wants_context:
-            context = ToolContext(call.id, self.tool.name, call.attempts, call.attempt_deadline, call.identity)
+            context = ToolContext(
+                call.id, self.tool.name, call.attempts, call.attempt_deadline, call.identity, call.backend.time
+            )
         if self.is_sync:
             return run_in_thread(call, partial(self.schema.call, bound, context))
         awaitable: object = self.schema.call(bound, context)
