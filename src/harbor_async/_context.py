@@ -1,12 +1,11 @@
 """On whose behalf a call is made, and what a tool may know about it."""
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
 
-from .errors import InvalidToolError, words
+from .errors import HarborError, InvalidToolError, words
 
 
 def _scopes(scopes: Iterable[str]) -> frozenset[str]:
@@ -59,8 +58,15 @@ class ToolContext:
     attempt: int
     deadline: float
     identity: Identity | None = None
-    _time: Callable[[], float] = attrs.field(default=time.monotonic, alias="time", repr=False, eq=False)
+    _time: Callable[[], float] | None = attrs.field(default=None, alias="time", repr=False, eq=False)
 
     def remaining(self) -> float:
-        """Return the seconds until this attempt ends, 0 when that has passed; ``math.inf`` if never."""
+        """Return the seconds until this attempt ends, 0 when that has passed; ``math.inf`` if never.
+
+        Raises:
+            HarborError: The context was made by hand and has no clock (``time=``).
+        """
+        if self._time is None:
+            msg = "this context was made without a clock: ToolContext(..., time=anyio.current_time)"
+            raise HarborError(msg)
         return max(0.0, self.deadline - self._time())
