@@ -197,7 +197,7 @@ def too_large(limit: int) -> Problem:
 
 def too_deep(limit: "int | None" = None) -> Problem:
     """Return the problem of a document that nests deeper than ``limit``."""
-    bound = "" if limit is None else f": more than {limit} levels"
+    bound = "" if limit is None else f": more than {limit} level{'s' * (limit != 1)}"
     return Problem("", "too_deep", f"arrays and objects are nested too deeply{bound}")
 
 

@@ -19,7 +19,7 @@ from ._report import Report
 from ._sets import maker
 from ._shadow import Shadows
 
-FAILED: Final = object()
+_FAILED: Final = object()
 
 
 class Constructor:
@@ -50,7 +50,7 @@ class Constructor:
         return self._report.problems
 
     def _make(self, node: Node, value: Any, path: Path) -> Any:
-        """Return the Python value of ``value``; FAILED if a part of it failed."""
+        """Return the Python value of ``value``; _FAILED if a part of it failed."""
         if not is_builder_needed(node):
             return self._decoded(node, value)
         if isinstance(node, Leaf):
@@ -58,20 +58,20 @@ class Constructor:
             return self._try(node.build, self._decoded(node, value), path, value)
         if isinstance(node, Custom):
             inner = self._make(node.inner, value, path)
-            return FAILED if inner is FAILED else self._try(node.structure, inner, path, value)
+            return _FAILED if inner is _FAILED else self._try(node.structure, inner, path, value)
         if isinstance(node, Array):
             items = self._items(node, value, path)
-            return FAILED if _has_failed(items) else self._try(maker(node.make), items, path, value)
+            return _FAILED if _has_failed(items) else self._try(maker(node.make), items, path, value)
         if isinstance(node, Row):
             pairs = enumerate(zip(node.items, value, strict=True))
             parts = tuple(self._make(item, part, (path, index)) for index, (item, part) in pairs)
-            return FAILED if _has_failed(parts) else parts
+            return _FAILED if _has_failed(parts) else parts
         if isinstance(node, Table):
             table = {
                 self._make(node.key, key, path): self._make(node.value, item, (path, key))
                 for key, item in value.items()
             }
-            return FAILED if _has_failed(table.values()) else table
+            return _FAILED if _has_failed(table.values()) else table
         if isinstance(node, Ref):
             return self._record(node.record, value, path)
         if isinstance(node, Tagged):
@@ -100,7 +100,7 @@ class Constructor:
             elif (absent := self._absent(field, path)) is not NOTHING:
                 given[field.name] = absent
         if _has_failed(given.values()):
-            return FAILED
+            return _FAILED
         if record.style in {"arguments", "typeddict"}:
             return given
         return self._try(lambda parts: record.cls(**parts), given, path, value)
@@ -114,7 +114,7 @@ class Constructor:
             return make(value)
         except Exception as exc:  # noqa: BLE001 - a user's class may raise anything; all of it is about this value
             describe(self._report, exc, path, source, value)
-            return FAILED
+            return _FAILED
 
 
 def _member(node: Union, value: Any) -> Node:
@@ -125,4 +125,4 @@ def _member(node: Union, value: Any) -> Node:
 
 def _has_failed(parts: Iterable[Any]) -> bool:
     # By identity: a user's == may raise, or answer with an array.
-    return any(part is FAILED for part in parts)
+    return any(part is _FAILED for part in parts)

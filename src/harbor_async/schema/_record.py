@@ -67,7 +67,9 @@ def shown_fields(cls: Any, style: Style, names: Names, where: str, *, output: bo
     for field in fields_of(cls, style):
         if field.name.startswith("_") and not _is_named(cls, field, names):
             if field.init and not output and _is_required(field):
-                advice = "it is never an argument: give it a default, or a name on the wire with Annotated[..., Name()]"
+                advice = (
+                    "it is no argument: give it a default, or a name on the wire by Annotated[..., Name()] or alias="
+                )
                 place = f"{where}, field {cls.__name__}.{field.name}"
                 raise UnsupportedTypeError(place, "a private field without default", advice)
         elif field.init or output:
