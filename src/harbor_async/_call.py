@@ -13,7 +13,7 @@ from ._context import Identity
 from ._limits import Limits
 from ._policy import ToolPolicy
 from ._results import Failure, StopReason
-from .errors import InvalidArgumentsError, InvalidOutputError, ToolTimeoutError
+from .errors import InvalidArgumentsError, InvalidOutputError, OverloadedError, ToolTimeoutError
 
 
 class Function(Protocol):
@@ -283,6 +283,14 @@ def raised(call: Call, error: BaseException) -> Trouble:
     )
     stop_reason: StopReason | None = None if isinstance(leaf, Exception) else "permanent"
     return Trouble(failure, stop_reason, error=error, verdict=verdict)
+
+
+def rejected(call: Call, message: str) -> Trouble:
+    """Answer a call for which there is no place."""
+    trouble = raised(call, OverloadedError(message))
+    trouble.outcome = Outcome.REJECTED
+    trouble.stop_reason = "rejected"
+    return trouble
 
 
 def faulted(call: Call, error: BaseException) -> Trouble:

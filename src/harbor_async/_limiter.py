@@ -1,6 +1,7 @@
 """Places to run in, and the queue before them."""
 
 from collections import deque
+from contextvars import ContextVar
 
 import anyio
 
@@ -82,3 +83,7 @@ class Limiter:
             self._queue.popleft().grant()
         else:
             self.running -= 1
+
+
+HELD: ContextVar[tuple[Limiter, ...]] = ContextVar("harbor_async.held", default=())
+"""The limiters in which the code that runs has a place."""

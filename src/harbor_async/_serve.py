@@ -1,14 +1,14 @@
 """The way of one call: decode, a place, the shell, encode, the answer."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import ContextVar, Token
+from contextvars import Token
 from typing import Any
 
 from ._backend import Fault
 from ._call import GONE, Call, Gone, Trouble, canceled, faulted, without_traceback
 from ._categories import Delivery, ErrorCategory, Outcome
 from ._classify import classify
-from ._limiter import Limiter
+from ._limiter import HELD, Limiter
 from ._results import Failure, StopReason, ToolResult
 from ._shell import guard, run
 from .errors import InvalidArgumentsError, InvalidOutputError, OverloadedError, ToolError, clip
@@ -95,17 +95,13 @@ def admit(call: Call, limiter: Limiter, *, is_bounded: bool = True) -> Trouble |
         limiter: Whose places they are.
         is_bounded: Whether ``max_queued`` holds; not so for a stream, which pulls no more than it may.
     """
-    if limiter in _HELD.get():
+    if limiter in HELD.get():
         return None
     try:
         call.ticket = limiter.join(is_bounded=is_bounded)
     except OverloadedError as exc:
         return refusal(exc, "rejected", Outcome.REJECTED)
     return None
-
-
-_HELD: ContextVar[tuple[Limiter, ...]] = ContextVar("harbor_async.held", default=())
-"""The limiters in which the code that runs has a place."""
 
 
 async def run_in_turn(call: Call, limiter: Limiter) -> Any:
@@ -116,11 +112,11 @@ async def run_in_turn(call: Call, limiter: Limiter) -> Any:
             ended = await guard(call, call.ticket.wait)
             if ended is not None:
                 return ended
-        token = _HELD.set((*_HELD.get(), limiter))
+        token = HELD.set((*HELD.get(), limiter))
         return await run(call)
     finally:
         if token is not None:
-            _HELD.reset(token)
+            HELD.reset(token)
         if call.crew is None:  # or finish() does: first the batch must know that it has enough, or the next call begins
             call.ticket.leave()
 

@@ -25,10 +25,12 @@ from ._call import (
     canceled,
     is_uncertain,
     raised,
+    rejected,
     timed_out,
     without_traceback,
 )
 from ._classify import single_leaf
+from ._limiter import HELD
 from ._policy import ToolPolicy
 
 
@@ -75,11 +77,20 @@ async def _attempt_in_thread(call: Call, context: Context | None) -> Any:
         return await _attempt(call, context)
     call.thread = call.threads.join()
     try:
-        cut = None if call.thread.is_granted else await guard(call, call.thread.wait)
+        cut = None
+        if not call.thread.is_granted:
+            if call.threads in HELD.get():
+                return rejected(call, _NO_THREAD)
+            cut = await guard(call, call.thread.wait)
         return await _attempt(call, context) if cut is None else cut
     finally:
         if call.thread is not None:  # no thread has taken it over
             call.thread.leave()
+
+
+_NO_THREAD: Final = (
+    "every worker thread is taken, one of them by the synchronous tool that made this call and would wait for it"
+)
 
 
 async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, PLR0912, PLR0915 - one, top to bottom

@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 from . import _backend
 from ._backend import Backend
 from ._call import Call
-from ._limiter import Ticket
+from ._limiter import HELD, Ticket
 
 
 async def run_in_thread(call: Call, function: Callable[[], Any]) -> Any:
@@ -25,9 +25,11 @@ async def run_in_thread(call: Call, function: Callable[[], Any]) -> Any:
     """
     ticket, call.thread = call.thread, None
     work = _Work(function, call.backend, ticket)
+    held = HELD.set((*HELD.get(), call.threads))
     try:
         return await work.run(has_end=call.function.policy.timeout is not None or call.deadline < math.inf)
     finally:
+        HELD.reset(held)
         if work.is_background:
             call.left += (work,)
 
