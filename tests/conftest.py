@@ -47,6 +47,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("anyio_backend", VIRTUAL if is_virtual else REAL, indirect=True)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test that has another name in each process: it could not be asked for, nor run on several."""
+    if odd := sorted({item.nodeid for item in items if " at 0x" in item.nodeid}):
+        msg = f"give these parameters ids without an address: {', '.join(odd)}"
+        raise pytest.UsageError(msg)
+
+
 @pytest.fixture
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
     """Return the backend that this run of the test is for; a new event loop for each test."""

@@ -176,7 +176,7 @@ async def test_an_explicit_rule_is_obeyed_effects_or_not():
         (lambda error: False, 1),
         (lambda error: 1 / 0, 1),
     ],
-    ids=str,
+    ids=["word", "other word", "nothing", "type", "base type", "several", "yes", "no", "broken"],
 )
 @pytest.mark.parametrize("grouped", [False, True])
 async def test_a_rule_says_what_is_retried(rule, attempts, grouped):
