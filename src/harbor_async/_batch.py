@@ -1,6 +1,7 @@
 """Many calls at once: a handle for each, and all answers in order."""
 
 from collections.abc import Callable, Coroutine, Iterable
+from contextvars import copy_context
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
@@ -203,8 +204,10 @@ class Batch:
         if is_atomic and any(isinstance(item, ToolResult) for item in begun):
             begun = [_withdraw(item) if isinstance(item, Call) else item for item in begun]
         first = len(self.results)
+        context = copy_context()
         for item in begun:
             if isinstance(item, Call):
+                item.context = context
                 item.index = len(self.results)  # not before: an eager task has run, and may have started others
                 self._running.append(item)
                 self.results.append(None)

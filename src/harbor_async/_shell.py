@@ -46,7 +46,7 @@ async def run(call: Call) -> Any:
     crew = call.crew
     # The caller's task waits here, so that its context stays as it is. A child task has one to itself, which its first
     # attempt may have; the others begin with what it was before.
-    context, before = (copy_context(), None) if crew is None else (None, copy_context())
+    context = copy_context() if crew is None else None
     retries: _Retries | None = None
     ended: Any = None
     try:
@@ -66,7 +66,8 @@ async def run(call: Call) -> Any:
             if cut is not None:
                 return cut
             without_traceback(ended.error)  # it has been told to the host, and holds the frames of the attempt
-            context = copy_context() if before is None else before.copy()
+            context = copy_context() if crew is None else call.context.copy()
+            context.run(HELD.set, HELD.get())
     finally:
         ended = retries = None  # or the traceback of a kept error holds this frame, and the frame the error
 

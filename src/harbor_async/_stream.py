@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Coroutine, Iterable
+from contextvars import copy_context
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -189,6 +190,7 @@ class Stream:
         if isinstance(begun, ToolResult):
             self._put(begun)
         else:
+            begun.context = copy_context()
             self._crew.spawn(self._run, begun)
 
     def _put(self, result: ToolResult) -> None:
