@@ -9,9 +9,10 @@ import anyio
 import attrs
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from ._backend import Backend, Crew
+from ._backend import Backend
 from ._call import Call, canceled
 from ._categories import Outcome
+from ._crew import Crew, make_crew
 from ._results import ToolCall, ToolResult
 from ._serve import answer, finish
 from .errors import HarborError, InvalidToolError, ToolCanceledError
@@ -142,7 +143,7 @@ class Batch:
         if self._crew is not None:
             msg = "a batch can be entered once"
             raise HarborError(msg)
-        self._crew = self._backend.crew(self._end)
+        self._crew = make_crew(self._backend, self._end)
         await self._crew.__aenter__()
         self._is_open = True
         return self

@@ -7,10 +7,11 @@ from typing import Any, Final, Protocol, cast
 
 import anyio
 
-from ._backend import Backend, Crew, parts
+from ._backend import Backend, parts
 from ._categories import Delivery, ErrorCategory, ErrorClass, Outcome
 from ._classify import Verdict, classify, describe, single_leaf
 from ._context import Identity
+from ._crew import Crew
 from ._limits import Limits
 from ._policy import ToolPolicy
 from ._results import Failure, StopReason

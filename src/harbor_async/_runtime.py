@@ -7,12 +7,13 @@ from random import Random
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from . import _backend
-from ._backend import Backend, Crew
+from ._backend import Backend
 from ._batch import Batch, Join
 from ._call import Call, Trouble, without_traceback
 from ._catalog import Catalog
 from ._categories import Outcome
 from ._context import Identity
+from ._crew import Crew
 from ._limiter import Limiter
 from ._limits import Limits
 from ._policy import check_seconds

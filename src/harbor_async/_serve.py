@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import Token
 from typing import Any
 
-from ._backend import Fault
 from ._call import GONE, Call, Gone, Trouble, canceled, faulted, without_traceback
 from ._categories import Delivery, ErrorCategory, Outcome
 from ._classify import classify
+from ._crew import Fault
 from ._limiter import HELD, Limiter
 from ._results import Failure, StopReason, ToolResult
 from ._shell import guard, run

@@ -10,9 +10,10 @@ from typing import Any, Self, cast
 import anyio
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 
-from ._backend import Backend, Crew, Fault
+from ._backend import Backend
 from ._batch import Begin, Run, check_call
 from ._call import Call, Trouble
+from ._crew import Crew, Fault, make_crew
 from ._limits import Limits
 from ._policy import ToolPolicy
 from ._results import ToolCall, ToolResult
@@ -85,7 +86,7 @@ class Stream:
         if self._crew is not None:
             msg = "a stream can be entered once"
             raise HarborError(msg)
-        crew = self._crew = self._backend.crew(self._end)
+        crew = self._crew = make_crew(self._backend, self._end)
         await crew.__aenter__()
         # An async source may wait for ever, so that the deadline must end it; any other has its calls ready, and
         # each of them gets an answer.
