@@ -66,8 +66,11 @@ async def run(call: Call) -> Any:
             if cut is not None:
                 return cut
             without_traceback(ended.error)  # it has been told to the host, and holds the frames of the attempt
-            context = copy_context() if crew is None else call.context.copy()
-            context.run(HELD.set, HELD.get())
+            if crew is None:
+                context = copy_context()
+            else:
+                context = call.context.copy()
+                context.run(HELD.set, HELD.get())  # the call has got its place since
     finally:
         ended = retries = None  # or the traceback of a kept error holds this frame, and the frame the error
 
