@@ -132,6 +132,7 @@ class Call:
     scope: anyio.CancelScope | None
     is_canceled: bool
     is_late: bool
+    is_bounded: bool
 
     def __init__(  # noqa: PLR0917 - what tells one call from another; keywords cost on the hot path
         self,
