@@ -59,7 +59,7 @@ def wheel(session: nox.Session) -> None:
     session.run("python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(dist), ".", silent=True)
     built = max(dist.glob("harbor_async-*.whl"), key=os.path.getmtime)
     session.install("--force-reinstall", "--no-deps", str(built))
-    session.install(f"harbor-async[cli] @ {built.resolve().as_uri()}", *group("test"), "pytest-xdist>=3.8")
+    session.install(f"harbor-async[cli] @ {built.resolve().as_uri()}", *group("test"))
     parallel = ("--numprocesses=logical", "--dist=worksteal")
     env = {"HARBOR_WHEEL": str(built.resolve())}
     session.run("python", "-m", "pytest", *(session.posargs or parallel), env=env)

@@ -1,17 +1,24 @@
+from collections.abc import Callable
+
 import pytest
 
-CUTS = pytest.StashKey[list[int]]()
+CUTS = "cuts"
 
 
 @pytest.fixture
-def cuts(pytestconfig: pytest.Config) -> list[int]:
-    """Collect how many cuts each sweep has made."""
-    return pytestconfig.stash.setdefault(CUTS, [])
+def cuts(request: pytest.FixtureRequest) -> Callable[[int], None]:
+    """Count the cuts that a sweep has made."""
+    return lambda made: request.node.user_properties.append((CUTS, made))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print how many cuts were made."""
-    made = config.stash.get(CUTS, [])
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many cuts were made, in whatever process."""
+    made = [
+        value
+        for report in terminalreporter.getreports("passed")
+        for kind, value in report.user_properties
+        if kind == CUTS
+    ]
     if made:
         terminalreporter.section("cancel sweeps")
         terminalreporter.write_line(f"{sum(made)} cuts in {len(made)} sweeps")

@@ -187,7 +187,7 @@ def test_a_cut_leaves_nothing_behind(name, way, at, limit, cuts):
                 assert result.call_id != "" or result.outcome == "succeeded"
 
     made = cancel_sweep(scenario, at=at, check=check, **way)
-    cuts.append(made)
+    cuts(made)
     assert made > 1
 
 

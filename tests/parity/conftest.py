@@ -6,28 +6,26 @@ import pytest
 from tests.parity.differences import DIFFERENCES
 from tests.parity.harness import AS_SEED, Case, Numbers, Section
 
-ASSERTED = pytest.StashKey[dict[tuple[str, str], dict[int, set[str]]]]()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Start with nothing asserted."""
-    config.stash[ASSERTED] = defaultdict(lambda: defaultdict(set))
+ASSERTED = "parity"
 
 
 @pytest.fixture
-def asserted(pytestconfig: pytest.Config) -> Callable[[Section, Case, Numbers], None]:
+def asserted(request: pytest.FixtureRequest) -> Callable[[Section, Case, Numbers], None]:
     """Count a case once its answer has been asserted."""
 
     def count(section: Section, case: Case, numbers: Numbers) -> None:
-        for number in numbers:
-            pytestconfig.stash[ASSERTED][section.file, section.key][number].add(case.name)
+        request.node.user_properties.append((ASSERTED, (section.file, section.key, case.name, numbers)))
 
     return count
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print how many cases were asserted, and how many each numbered difference covers."""
-    sections = config.stash[ASSERTED]
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how many cases were asserted, and how many each numbered difference covers, in whatever process."""
+    sections: dict[tuple[str, str], dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for report in terminalreporter.getreports("passed"):
+        for file, key, name, numbers in (value for kind, value in report.user_properties if kind == ASSERTED):
+            for number in numbers:
+                sections[file, key][number].add(name)
     if not sections:
         return
     terminalreporter.section("parity with the seed programs")
