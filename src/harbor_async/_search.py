@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from threading import Lock
+from weakref import finalize
 
 from ._tool import Tool
 
@@ -20,6 +21,7 @@ class SearchIndex:
         self._tools = tuple(tools)
         self._lock = Lock()
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
+        finalize(self, self._connection.close)  # an index goes when its tools do, and nobody is told to close it
         self._connection.execute(
             "CREATE VIRTUAL TABLE tool USING fts5(name, description, tags, tokenize = 'porter unicode61')"
         )
