@@ -389,20 +389,27 @@ async def test_r078_a_child_process_is_gone():
 
 
 @pytest.mark.timed
-async def test_r084_a_cancel_before_the_deadline(pace):
-    """An attempt that is canceled by hand before its timeout is canceled and not timed out, and is not retried."""
+@pytest.mark.blocks_loop
+@pytest.mark.parametrize("limit", ["timeout", "deadline"])
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_r084_a_cancel_before_the_deadline(pace, limit, is_late):
+    """An attempt that is canceled by hand before its limit is canceled, even if it gets to know after the limit."""
 
     async def work() -> None:
         await anyio.sleep_forever()
 
-    tool = make(work, timeout=5.0, attempts=3)
-    async with Runtime(Catalog([tool])) as runtime, runtime.batch(timeout=7.0) as batch:
+    allowed, at = pace(5.0, 0.25 if is_late else 5.0), pace(4.5, 0.02)
+    tool = make(work, timeout=allowed if limit == "timeout" else None, attempts=3)
+    deadline = allowed if limit == "deadline" else None
+    async with Runtime(Catalog([tool])) as runtime, runtime.batch(timeout=deadline) as batch:
         handle = batch.start(call(tool))
-        await anyio.sleep(pace(4.5, 0.02))
+        await anyio.sleep(at)
         handle.cancel()
+        if is_late:
+            pace.block(allowed)
         result = await handle.result()
     assert canceled() == summary(result)
-    pace.check(pace(4.5, 0.02), result.elapsed)
+    pace.check(at + (allowed if is_late else 0), result.elapsed)
 
 
 @pytest.mark.timed
