@@ -4,11 +4,15 @@ from ._batch import Join
 from ._catalog import Catalog, CatalogFilter
 from ._categories import Delivery, ErrorCategory, ErrorClass, LoadingMode, Outcome, SideEffect, Transport
 from ._context import Identity, ToolContext
+from ._declaration import describe, tool
+from ._descriptor import ToolDescriptor
+from ._events import EventSink, EventType, ToolEvent
 from ._limits import Limits
 from ._policy import Backoff, ToolPolicy
 from ._results import Failure, ToolCall, ToolResult
 from ._runtime import Runtime
-from ._tool import Tool, ToolDescriptor, ToolExample, describe, tool
+from ._statistics import Statistics
+from ._tool import Tool, ToolExample
 from .errors import HarborError, Problem, ToolError
 
 __all__ = [
@@ -18,6 +22,8 @@ __all__ = [
     "Delivery",
     "ErrorCategory",
     "ErrorClass",
+    "EventSink",
+    "EventType",
     "Failure",
     "HarborError",
     "Identity",
@@ -28,11 +34,13 @@ __all__ = [
     "Problem",
     "Runtime",
     "SideEffect",
+    "Statistics",
     "Tool",
     "ToolCall",
     "ToolContext",
     "ToolDescriptor",
     "ToolError",
+    "ToolEvent",
     "ToolExample",
     "ToolPolicy",
     "ToolResult",

@@ -7,8 +7,9 @@ a ``Runtime`` keeps one while it is entered.
 import asyncio
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from threading import get_ident
 from typing import Any, cast
 
 import anyio
@@ -25,6 +26,7 @@ class Backend:
         canceled: What a cancellation is raised as.
         effective_deadline: ``anyio.current_effective_deadline`` without the look-up of the backend, half its cost.
         loop: asyncio's event loop; None on trio.
+        thread: The identifier of the loop's thread.
         steps_first: Whether ``enter_scope`` can put a scope below those that a function has entered since ``enter``.
             It needs attributes that anyio and trio keep to themselves; without them every scope is entered at once.
     """
@@ -34,6 +36,7 @@ class Backend:
     canceled: type[BaseException]
     effective_deadline: Callable[[], float]
     loop: Any = None
+    thread: int
     steps_first: bool
 
     def enter(self) -> tuple[Any, int, float]:
@@ -70,6 +73,14 @@ class Backend:
         """Say whether nobody has canceled what surrounds the running task since ``enter`` gave these."""
         return place is None or self.effective_deadline() > self.time()
 
+    def is_within(self, scopes: Iterable[Any]) -> bool:
+        """Say whether one of ``scopes`` is round the running code, or is None; yes, where that cannot be told."""
+        return not self.steps_first or not (self._around() | {None}).isdisjoint(scopes)
+
+    def _around(self) -> set[Any]:
+        """Return the scopes that are round the running code."""
+        raise NotImplementedError
+
     async def leave(self, pending: int, error: BaseException | None) -> None:  # noqa: ARG002 - as above
         """Let out the cancellation that ``is_canceled`` found.
 
@@ -97,6 +108,7 @@ class _AsyncioBackend(Backend):
         native = sys.modules[type(probe).__module__]
         self.scope = type(probe)
         self.loop = asyncio.get_running_loop()
+        self.thread = get_ident()
         self.time = self.loop.time
         self.effective_deadline = getattr(
             getattr(native, "backend_class", None), "current_effective_deadline", anyio.current_effective_deadline
@@ -143,6 +155,14 @@ class _AsyncioBackend(Backend):
             lowest = lowest._parent_scope  # noqa: SLF001 - as above
         lowest._reparent(scope)  # noqa: SLF001 - as above
 
+    def _around(self) -> set[Any]:
+        around: set[Any] = set()
+        scope = self.enter()[0]
+        while scope is not None:
+            around.add(scope)
+            scope = scope._parent_scope  # noqa: SLF001 - as above
+        return around
+
     def cancelling(self) -> int:
         task = asyncio.current_task(self.loop)
         return 0 if task is None else task.cancelling()
@@ -172,6 +192,7 @@ class _TrioBackend(Backend):
         import trio  # noqa: PLC0415 - it is running, so it is loaded; asyncio users must not load it
 
         self.scope = cast("type[anyio.CancelScope]", trio.CancelScope)  # the same but for what anyio wraps round it
+        self.thread = get_ident()
         self.time = trio.current_time
         self.canceled = trio.Cancelled
         self.effective_deadline = trio.current_effective_deadline
@@ -190,6 +211,18 @@ class _TrioBackend(Backend):
 
     def enter(self) -> tuple[Any, int, float]:
         return getattr(self._task(), "_cancel_status", None), 0, self.effective_deadline()
+
+    def is_within(self, scopes: Iterable[Any]) -> bool:
+        # A trio scope is known to the tasks in it by its status, which it loses when it is left.
+        return super().is_within(None if scope is None else scope._cancel_status for scope in scopes)  # noqa: SLF001 - as below
+
+    def _around(self) -> set[Any]:
+        around: set[Any] = set()
+        status = self.enter()[0]
+        while status is not None:
+            around.add(status)
+            status = status.parent
+        return around
 
     def is_free(self, place: Any, outer: float) -> bool:
         if self.steps_first:  # the same as below for a third of the time

@@ -9,12 +9,12 @@ import anyio
 import attrs
 from anyio.lowlevel import checkpoint_if_cancelled
 
+from ._answer import abandon, answer, finish
 from ._backend import Backend
 from ._call import Call, canceled
 from ._categories import Outcome
 from ._crew import Crew, make_crew
 from ._results import ToolCall, ToolResult
-from ._serve import answer, finish
 from .errors import HarborError, InvalidToolError, ToolCanceledError
 
 Begin = Callable[..., "Call | ToolResult"]
@@ -201,7 +201,8 @@ class Batch:
         finally:
             if len(begun) < len(checked):  # an interrupt while it decoded
                 for item in begun:
-                    _give_back(item)
+                    if isinstance(item, Call):
+                        abandon(item)
         if is_atomic and any(isinstance(item, ToolResult) for item in begun):
             begun = [_withdraw(item) if isinstance(item, Call) else item for item in begun]
         first = len(self.results)
@@ -253,14 +254,8 @@ class Batch:
             event.set()
 
 
-def _give_back(begun: Call | ToolResult) -> None:
-    if isinstance(begun, Call) and begun.ticket is not None:
-        begun.ticket.leave()
-
-
 def _withdraw(call: Call) -> ToolResult:
     """Answer a call that is not begun, since another of its batch is at fault."""
-    _give_back(call)
     message = (
         f"{call.function.name!r} was not begun: another call of the batch cannot be, and all or none were asked for"
     )

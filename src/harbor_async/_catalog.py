@@ -8,8 +8,10 @@ from typing import Any, TypeAlias, Unpack
 import attrs
 
 from ._categories import LoadingMode
+from ._declaration import ToolOptions, describe
+from ._descriptor import ToolDescriptor
 from ._search import SearchIndex
-from ._tool import Tool, ToolDescriptor, ToolOptions, describe
+from ._tool import Tool
 from .errors import DuplicateToolError, InvalidToolError, ToolNotFoundError, words
 
 Tools: TypeAlias = list[Tool]

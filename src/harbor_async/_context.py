@@ -1,11 +1,51 @@
 """On whose behalf a call is made, and what a tool may know about it."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+import logging
+import math
+from collections.abc import Awaitable, Iterable
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 
 import attrs
 
-from .errors import HarborError, InvalidToolError, words
+from .errors import HarborError, InvalidToolError, clip, words
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+if TYPE_CHECKING:
+    Log = logging.LoggerAdapter[logging.Logger]
+
+_LOG: Final = logging.getLogger("harbor_async.tool")
+
+
+class Callee(Protocol[P, R_co]):
+    """A tool that ``ToolContext.call`` can call: a ``ToolDescriptor``."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R_co]:
+        """Call its bare function."""
+        ...
+
+
+class Link(Protocol):
+    """What ties a context to the call that it tells of."""
+
+    @property
+    def key(self) -> str:
+        """The idempotency key of the call."""
+        ...
+
+    def time(self) -> float:
+        """Return the time on the event loop's clock, in seconds; from any thread."""
+        ...
+
+    def report(self, done: float, total: float | None, message: str) -> None:
+        """Tell of progress; from any thread."""
+        ...
+
+    async def call(self, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call ``tool`` from within the call."""
+        ...
 
 
 def _scopes(scopes: Iterable[str]) -> frozenset[str]:
@@ -58,15 +98,63 @@ class ToolContext:
     attempt: int
     deadline: float
     identity: Identity | None = None
-    _time: Callable[[], float] | None = attrs.field(default=None, alias="time", repr=False, eq=False)
+    _link: Link | None = attrs.field(default=None, alias="link", repr=False, eq=False)
 
     def remaining(self) -> float:
         """Return the seconds until this attempt ends, 0 when that has passed; ``math.inf`` if never.
 
         Raises:
-            HarborError: The context was made by hand and has no clock (``time=``).
+            HarborError: The context was made by hand.
         """
-        if self._time is None:
-            msg = "this context was made without a clock: ToolContext(..., time=anyio.current_time)"
+        return max(0.0, self.deadline - self._linked().time())
+
+    @property
+    def idempotency_key(self) -> str:
+        """A text of 32 letters and digits that names this call for the other side: the same in each of its attempts.
+
+        Raises:
+            HarborError: The context was made by hand.
+        """
+        return self._linked().key
+
+    @property
+    def logger(self) -> "Log":
+        """The logger ``harbor_async.tool``, whose records carry ``tool``, ``call_id`` and ``attempt``."""
+        extra = {"tool": self.tool, "call_id": self.call_id, "attempt": self.attempt}
+        return logging.LoggerAdapter(_LOG, extra)
+
+    def report_progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Tell those who listen to the runtime how far the work is; from any thread. What comes after its end is lost.
+
+        Args:
+            done: How much is done.
+            total: How much there is to do, in the same unit. None: not known.
+            message: A few words for people; at most 2,000 characters of it are kept.
+
+        Raises:
+            TypeError, ValueError: A number is none, or not finite.
+        """
+        for number in (done, total):
+            if number is not None and not math.isfinite(number):
+                msg = f"report_progress: expected finite numbers; got {number!r}"
+                raise ValueError(msg)
+        if self._link is not None:
+            self._link.report(done, total, clip(message))
+
+    async def call(self, tool: Callee[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call another tool from within this one, on behalf of the same identity, as ``Runtime.call`` does.
+
+        It uses the place of this call, and ends with it. From a synchronous tool: ``anyio.from_thread.run``.
+
+        Raises:
+            HarborError: The context was made by hand.
+            Exception: As ``Runtime.call``.
+        """
+        result: R = await self._linked().call(tool, args, kwargs)
+        return result
+
+    def _linked(self) -> Link:
+        if self._link is None:
+            msg = "this context was made by hand and belongs to no call; in a test, invoke the tool"
             raise HarborError(msg)
-        return max(0.0, self.deadline - self._time())
+        return self._link

@@ -1,89 +1,278 @@
-"""Places to run in, and the queue before them."""
+"""Places to run in, and the turns of those that wait for one.
 
-from collections import deque
-from contextvars import ContextVar
+A call takes everything that it needs at once, or waits and holds nothing: so no two waiting calls can block each other.
+Those that need the same things wait in one lane, in the order in which they came. A lane whose slot is full is parked
+at that slot; the others are ready, and wait for a place. So nothing is searched when a place comes free.
+"""
+
+import math
+from collections import OrderedDict
+from heapq import heappop, heappush
+from itertools import count
+from typing import TypeAlias
+from weakref import WeakValueDictionary
 
 import anyio
 
 from .errors import OverloadedError
+
+Key: TypeAlias = tuple[str, str, int]
+"""Of what a slot is: ``"tool"``, ``"tenant"`` or ``"group"``, the name, and how many may have it."""
+
+
+class Slot:
+    """Something beside a place that calls share: the limit of a tool or of a tenant, or an exclusive group.
+
+    Attributes:
+        key: What it is of; no two in a limiter that are in use have the same.
+        room: How many more calls may have it.
+        parked: The lanes that wait for it: first those of calls that need no place, then the others.
+    """
+
+    __slots__ = ("__weakref__", "key", "parked", "room")
+
+    def __init__(self, key: Key, room: int) -> None:
+        """Open it."""
+        self.key = key
+        self.room = room
+        self.parked: tuple[Heap, Heap] = ([], [])
 
 
 class Ticket:
     """A turn.
 
     Attributes:
-        is_granted: Whether its place was handed over.
+        weight: How many places it takes.
+        slots: What it takes beside them.
+        is_granted: Whether everything was handed over.
     """
 
-    __slots__ = ("_called", "_limiter", "is_granted")
+    __slots__ = ("_called", "_inner", "_limiter", "is_granted", "lane", "order", "slots", "weight")
 
-    def __init__(self, limiter: "Limiter", *, is_granted: bool) -> None:
-        """Make a turn that has come, or one that is waited for."""
+    def __init__(self, limiter: "Limiter", weight: int, slots: tuple[Slot, ...]) -> None:
+        """Make a turn that has not come."""
         self._limiter: Limiter | None = limiter
-        self.is_granted = is_granted
-        self._called = None if is_granted else anyio.Event()
+        self.weight = weight
+        self.slots = slots
+        self.is_granted = False
+        self._called: anyio.Event | None = None
+        self._inner: dict[Key, Slot] | None = None
+
+    def is_held_in(self, limiter: "Limiter") -> bool:
+        """Say whether it has come in ``limiter``, and was not given back."""
+        return self._limiter is limiter and self.is_granted
+
+    def inner(self, key: Key) -> Slot:
+        """Return the slot in place of one that this turn has, for the calls that are made from within.
+
+        They would wait for their own caller otherwise.
+        """
+        if self._inner is None:
+            self._inner = {}
+        return self._inner.setdefault(key, Slot(key, 1))
 
     def grant(self) -> None:
-        """Hand a place over."""
+        """Hand everything over."""
         self.is_granted = True
         if self._called is not None:
             self._called.set()
 
     async def wait(self, _: object) -> None:
-        """Wait until a place was handed over."""
-        if self._called is not None:
+        """Wait until everything was handed over."""
+        if not self.is_granted:
+            self._called = anyio.Event()
             await self._called.wait()
 
     def leave(self) -> None:
-        """Give the place back or leave the queue; nothing when that was done before."""
+        """Give everything back or leave the queue; nothing when that was done before."""
         limiter, self._limiter = self._limiter, None
         if limiter is not None:
             limiter.dismiss(self)
 
+    # Set where it waits:
+    lane: "Lane"
+    order: int
+
+
+class Lane:
+    """Turns that wait for the same things.
+
+    Attributes:
+        needs: How many places, what beside them, and the tenant with whom turns are shared.
+        tickets: The turns, the first first. Any of them can leave at any time.
+    """
+
+    __slots__ = ("needs", "tickets")
+
+    def __init__(self, needs: "Needs") -> None:
+        """Open an empty lane."""
+        self.needs = needs
+        self.tickets: OrderedDict[Ticket, None] = OrderedDict()
+
+
+Needs: TypeAlias = tuple[int, tuple[Slot, ...], str | None]
+Heap: TypeAlias = list[tuple[int, Lane]]
+"""Lanes by the order of their first turn, which is unique."""
+
 
 class Limiter:
-    """At most ``max_running`` places, given in the order in which calls come.
+    """At most ``max_running`` places, given in the order in which calls come, and in turn to each tenant.
+
+    Where a call needs more places than are free, those behind it wait, too, or it could wait for ever. One that waits
+    for a slot lets others pass.
 
     Attributes:
         running: Places that are taken.
+        queued: Turns that are waited for.
     """
 
-    def __init__(self, max_running: int, max_queued: int | None = None) -> None:
+    def __init__(self, max_running: int | None, max_queued: int | None = None) -> None:
         """Open all places. Made inside the event loop that uses it."""
-        self._max_running = max_running
-        self._max_queued = max_queued
+        self._max_running = math.inf if max_running is None else max_running
+        self._max_queued = math.inf if max_queued is None else max_queued
         self.running = 0
-        self._queue: deque[Ticket] = deque()
+        self.queued = 0
+        self._order = count()
+        self._slots: WeakValueDictionary[Key, Slot] = WeakValueDictionary()
+        self._lanes: dict[Needs, Lane] = {}
+        self._nested: Heap = []
+        self._turns: OrderedDict[str | None, Heap] = OrderedDict()
 
-    def join(self, *, is_bounded: bool = True) -> Ticket:
-        """Take a free place that nobody waits for, or a turn at the end of the queue.
+    def slot(self, key: Key) -> Slot:
+        """Return the slot of ``key``, made anew if nobody has it or waits for it."""
+        slot = self._slots.get(key)
+        if slot is None:
+            slot = self._slots[key] = Slot(key, key[2])
+        return slot
+
+    def is_free(self, weight: int = 1, slots: tuple[Slot, ...] = ()) -> bool:
+        """Say whether a turn would come at once."""
+        if weight and (self._turns or self.running + weight > self._max_running):
+            return False
+        return not slots or _full(slots) is None
+
+    def join(
+        self, weight: int = 1, slots: tuple[Slot, ...] = (), tenant: str | None = None, *, is_bounded: bool = True
+    ) -> Ticket:
+        """Take everything, if it is free and nobody waits for it, or a turn in the queue.
 
         Args:
+            weight: Places; more than there are means all. 0 for a call that is made from within one that has some.
+            slots: What is needed beside them, each of this limiter or of a ticket of it.
+            tenant: With whom turns are shared.
             is_bounded: Whether ``max_queued`` holds.
 
         Raises:
             OverloadedError: ``max_queued`` calls wait already.
         """
-        if self.running < self._max_running and not self._queue:
-            self.running += 1
-            return Ticket(self, is_granted=True)
-        longest = self._max_queued
-        if is_bounded and longest is not None and len(self._queue) >= longest:
-            msg = f"{self.running} calls run and {len(self._queue)} wait, which is the limit; try again later"
+        if weight > 1:
+            weight = int(min(weight, self._max_running))
+        ticket = Ticket(self, weight, slots)
+        if self.is_free(weight, slots):
+            self._take(ticket)
+            return ticket
+        if is_bounded and self.queued >= self._max_queued:
+            msg = f"{self.queued} calls wait for their turn, which is the limit (max_queued); try again later"
             raise OverloadedError(msg)
-        ticket = Ticket(self, is_granted=False)
-        self._queue.append(ticket)
+        self.queued += 1
+        needs = (weight, slots, tenant)
+        lane = self._lanes.get(needs)
+        is_new = lane is None
+        if lane is None:
+            lane = self._lanes[needs] = Lane(needs)
+        ticket.lane = lane
+        ticket.order = next(self._order)
+        lane.tickets[ticket] = None
+        if is_new:
+            self._place(lane)
         return ticket
 
     def dismiss(self, ticket: Ticket) -> None:
-        """Take a place back, for the first in the queue if any, or take ``ticket`` out of the queue."""
-        if not ticket.is_granted:
-            self._queue.remove(ticket)
-        elif self._queue:
-            self._queue.popleft().grant()
+        """Take back what ``ticket`` has, for those that wait, or take it out of the queue."""
+        if ticket.is_granted:
+            self.running -= ticket.weight
+            for slot in ticket.slots:
+                slot.room += 1
         else:
-            self.running -= 1
+            self.queued -= 1
+            del ticket.lane.tickets[ticket]
+        if self._lanes:
+            for slot in ticket.slots:
+                self._wake(slot)
+            self._call_next()
+
+    def _take(self, ticket: Ticket) -> None:
+        self.running += ticket.weight
+        for slot in ticket.slots:
+            slot.room -= 1
+        ticket.grant()
+
+    def _call_next(self) -> None:
+        """Hand over what is free."""
+        while (heap := self._next()) is not None:
+            lane = heappop(heap)[1]
+            self.queued -= 1
+            self._take(lane.tickets.popitem(last=False)[0])
+            self._place(lane)
+
+    def _next(self) -> Heap | None:
+        """Return the heap whose first lane is next and finds all free: first of calls that need no place."""
+        while self._first(self._nested) is None:
+            turn = next(iter(self._turns.items()), None)
+            if turn is None:
+                return None
+            tenant, heap = turn
+            lane = self._first(heap)
+            if self._nested:
+                continue  # woken just now
+            if lane is None:
+                del self._turns[tenant]
+            elif self.running + lane.needs[0] > self._max_running:
+                return None
+            else:
+                self._turns.move_to_end(tenant)
+                return heap
+        return self._nested
+
+    def _first(self, heap: Heap) -> Lane | None:
+        """Return the first lane of ``heap`` whose slots have room; park or close those before it."""
+        while heap:
+            lane = heap[0][1]
+            slots = lane.needs[1]
+            if lane.tickets and (not slots or _full(slots) is None):
+                return lane
+            heappop(heap)
+            self._place(lane)
+            for slot in slots:  # which others were not told of, since this lane was to have it
+                self._wake(slot)
+        return None
+
+    def _wake(self, slot: Slot) -> None:
+        """Make as many lanes ready as ``slot`` has room for."""
+        for heap in slot.parked:
+            room = slot.room
+            while heap and room > 0:
+                room -= self._place(heappop(heap)[1])
+
+    def _place(self, lane: Lane) -> bool:
+        """Park a lane, or make it ready, or close it when it is empty; say whether it is ready."""
+        weight, slots, tenant = lane.needs
+        if not lane.tickets:
+            del self._lanes[lane.needs]
+            return False
+        order = next(iter(lane.tickets)).order
+        full = _full(slots)
+        if full is not None:
+            heappush(full.parked[weight > 0], (order, lane))
+        elif weight:
+            heappush(self._turns.setdefault(tenant, []), (order, lane))
+        else:
+            heappush(self._nested, (order, lane))
+        return full is None
 
 
-HELD: ContextVar[tuple[Limiter, ...]] = ContextVar("harbor_async.held", default=())
-"""The limiters in which the code that runs has a place."""
+def _full(slots: tuple[Slot, ...]) -> Slot | None:
+    for slot in slots:
+        if not slot.room:
+            return slot
+    return None

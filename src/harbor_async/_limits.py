@@ -32,6 +32,8 @@ class Limits:
         max_threads: Worker threads for synchronous tools; at least 1.
         max_arguments_bytes: Size of one call's arguments as JSON text, in bytes of UTF-8; at least 2.
         max_depth: Levels of nesting of one call's arguments; at least 1.
+        max_running_per_tenant: Calls of one ``Identity.tenant`` that run at once; at least 1. None: no limit. Turns go
+            round the tenants in any case.
 
     Raises:
         InvalidToolError: A value is out of its range or of another type.
@@ -42,3 +44,4 @@ class Limits:
     max_threads: int = attrs.field(default=40, validator=_count(1, optional=False))
     max_arguments_bytes: int = attrs.field(default=4_000_000, validator=_count(2, optional=False))
     max_depth: int = attrs.field(default=64, validator=_count(1, optional=False))
+    max_running_per_tenant: int | None = attrs.field(default=None, validator=_count(1, optional=True))

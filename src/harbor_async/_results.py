@@ -122,10 +122,13 @@ class ToolResult(msgspec.Struct, frozen=True):
 
     @property
     def content(self) -> str:
-        """The text that goes back to the model: a text value as it is, any other value and every failure as JSON."""
+        """The text that goes back to the model: a text value as it is, any other value and every failure as JSON.
+
+        A tool may have said the failure in its own words (``render=``).
+        """
         if self.error is None and isinstance(self.value, str):
             return self.value
-        if self.error is None and self._encoded is not None:
+        if self._encoded is not None:
             return self._encoded.decode()
         return msgspec.json.encode(self.to_wire()).decode()
 

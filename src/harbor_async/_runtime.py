@@ -4,34 +4,31 @@ import math
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable
 from functools import partial
 from random import Random
+from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
+import anyio
+
 from . import _backend
-from ._backend import Backend
+from ._admit import admit, begin, needs_turn
+from ._answer import abandon, answer, finish, refusal
 from ._batch import Batch, Join
-from ._call import Call, Trouble, without_traceback
+from ._call import Call, Host, without_traceback
 from ._catalog import Catalog
-from ._categories import Outcome
 from ._context import Identity
 from ._crew import Crew
+from ._descriptor import ToolDescriptor, check_descriptor
+from ._events import EventSink, EventType, Outlets, ToolEvent
 from ._limiter import Limiter
 from ._limits import Limits
 from ._policy import check_seconds
 from ._results import Arguments, ToolCall, ToolResult
-from ._serve import admit, answer, ask, decode, finish, refusal, run_in_turn
+from ._serve import ask, call_function, decode, run_in_turn
 from ._shell import run
+from ._statistics import Statistics, count
 from ._stream import Stream
-from ._tool import Approve, ToolDescriptor
-from .errors import (
-    HarborError,
-    InvalidArgumentsError,
-    InvalidToolError,
-    ScopeDeniedError,
-    ToolCanceledError,
-    ToolError,
-    ToolNotFoundError,
-    ToolTimeoutError,
-)
+from ._tool import Approve
+from .errors import HarborError, InvalidArgumentsError, InvalidToolError, ToolNotFoundError, clip
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,6 +44,7 @@ class Runtime:
         limits: Limits | None = None,
         identity: Identity | None = None,
         approve: Approve | None = None,
+        sinks: Iterable[EventSink] = (),
         random: Callable[[], float] | None = None,
     ) -> None:
         """Prepare a runtime.
@@ -56,6 +54,7 @@ class Runtime:
             limits: Its bounds; None: ``Limits()``.
             identity: On whose behalf calls are made that name no other. None: the program's own, which needs no scopes.
             approve: Asked before each call of a model that has the scopes, and before the tool's own ``approve``.
+            sinks: Who is told what happens to calls.
             random: Uniform numbers in [0, 1) for the jitter of waits; None: a generator of its own.
 
         Raises:
@@ -71,9 +70,8 @@ class Runtime:
         self.identity = identity
         self._approve = approve
         self._random = Random().random if random is None else random  # noqa: S311 - jitter, no secret
-        self._backend: Backend | None = None
-        self._limiter: Limiter | None = None
-        self._threads: Limiter | None = None
+        self._sinks = tuple(sinks)
+        self._host: Host | None = None
 
     async def __aenter__(self) -> Self:
         """Open the runtime in the running event loop.
@@ -81,18 +79,63 @@ class Runtime:
         Raises:
             HarborError: It is open already.
         """
-        if self._backend is not None:
+        if self._host is not None:
             msg = "this runtime is open already"
             raise HarborError(msg)
-        self._backend = _backend.current()
         limits = self.limits
-        self._limiter = None if limits.max_running is None else Limiter(limits.max_running, limits.max_queued)
-        self._threads = Limiter(limits.max_threads)
+        host = Host(_backend.current(), limits, self._random)
+        host.limiter = Limiter(limits.max_running, limits.max_queued)
+        host.threads = Limiter(limits.max_threads)
+        self._host = host
+        if self._sinks:
+            host.outlets = await Outlets(host.backend, self._sinks).__aenter__()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        """Close it: no further call is taken. Calls belong to the tasks that await them, and end there."""
-        self._backend = None
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it: no further call is taken. Calls belong to the tasks that await them, and end there.
+
+        Sinks are given a second to take what is still to be told.
+        """
+        host, self._host = self._host, None
+        if host is not None and host.outlets is not None:
+            outlets, host.outlets = host.outlets, None
+            await outlets.__aexit__(kind, error, trace)
+
+    def statistics(self) -> Statistics:
+        """Count what is in flight.
+
+        Raises:
+            HarborError: The runtime is not open.
+        """
+        return count(self._open())
+
+    async def drain(self, timeout: float | None = None) -> int:
+        """Take no more calls, and wait until those that were taken have ended.
+
+        A call that comes later is ``rejected`` / ``rate_limited``, but for one that is made from within another call.
+        Nothing is canceled, also when the timeout passes. Once closed, a runtime can be opened again.
+
+        Args:
+            timeout: Seconds to wait. None: as long as it takes.
+
+        Returns:
+            How many calls still run: 0, or the timeout has passed.
+
+        Raises:
+            InvalidToolError: ``timeout`` is no finite number of seconds ≥ 0.
+            HarborError: The runtime is not open.
+        """
+        check_seconds("timeout", timeout)
+        host = self._open()
+        host.is_closing = True
+        with anyio.move_on_after(timeout):
+            while host.in_flight:
+                if host.idle is None or host.idle.is_set():
+                    host.idle = anyio.Event()
+                await host.idle.wait()
+        return len(host.in_flight)
 
     async def call(self, tool: ToolDescriptor[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call a tool as a program: with Python values in and out, under its policy and the runtime's limits.
@@ -110,23 +153,8 @@ class Runtime:
             ScopeDeniedError: The runtime's identity lacks scopes.
             Exception: What the tool raised last, as itself, with a note on the attempts.
         """
-        if not isinstance(tool, ToolDescriptor):
-            msg = f"call() takes a tool descriptor, as @tool and describe() make them; got {type(tool).__name__}"
-            raise InvalidToolError(msg)
-        denied = _denied(tool, self.identity)
-        if denied is not None:
-            raise denied
-        call = Call(self._open(), tool, "", None, self.limits, self._random, identity=self.identity)
-        call.bound = tool.schema.bind(args, kwargs)
-        call.threads = self._threads
-        refused = None if self._limiter is None else admit(call, self._limiter)
-        ended = refused or await self._run(call)
-        if isinstance(ended, Trouble):
-            try:
-                raise _error(call, ended)
-            finally:
-                del refused, ended  # or the traceback of the error holds this frame, and the frame the error
-        return cast("R", ended)
+        host = self._open()
+        return cast("R", await call_function(host, check_descriptor(tool), args, kwargs, self.identity))
 
     async def invoke(
         self,
@@ -152,7 +180,14 @@ class Runtime:
         """
         deadline = math.inf if timeout is None else self._deadline(timeout)
         begun = self._begin(id, name, arguments, deadline, identity=identity)
-        return begun if isinstance(begun, ToolResult) else finish(begun, await self._run(begun))
+        if isinstance(begun, ToolResult):
+            return begun
+        try:
+            ended = await self._run(begun)
+        except BaseException:
+            abandon(begun)
+            raise
+        return finish(begun, ended)
 
     async def invoke_many(
         self,
@@ -200,7 +235,7 @@ class Runtime:
             HarborError: The runtime is not open.
         """
         deadline = self._deadline(timeout)
-        return Batch(self._open(), partial(self._begin, identity=identity), self._run, deadline, join)
+        return Batch(self._open().backend, partial(self._begin, identity=identity), self._run, deadline, join)
 
     def stream(
         self,
@@ -225,21 +260,21 @@ class Runtime:
             HarborError: The runtime is not open.
         """
         deadline = self._deadline(timeout)
-        begin = partial(self._begin, identity=identity)
-        return Stream(self._open(), calls, begin, self._run, self.limits, deadline)
+        start = partial(self._begin, identity=identity)
+        return Stream(self._open(), calls, start, self._run, deadline)
 
-    def _open(self) -> Backend:
-        if self._backend is None:
+    def _open(self) -> Host:
+        if self._host is None:
             msg = "the runtime is not open: use it inside 'async with Runtime(catalog) as runtime'"
             raise HarborError(msg)
-        return self._backend
+        return self._host
 
     def _deadline(self, timeout: float | None) -> float:
-        backend = self._open()
+        host = self._open()
         if timeout is None:
             return math.inf
         check_seconds("timeout", timeout)
-        return backend.time() + timeout
+        return host.backend.time() + timeout
 
     def _begin(
         self,
@@ -253,33 +288,30 @@ class Runtime:
         identity: Identity | None = None,
     ) -> Call | ToolResult:
         """Resolve, check, decode and admit a call; one that fails in that is answered at once."""
+        host = self._open()
+        identity = identity or self.identity
         try:
             tool = self.catalog.resolve(name)
         except ToolNotFoundError as exc:
-            missing = refusal(exc, "invalid")
-            without_traceback(exc)
-            return ToolResult(id, name, missing.outcome, error=missing.failure, stop_reason=missing.stop_reason)
-        identity = identity or self.identity
-        call = Call(self._open(), tool, id, arguments, self.limits, self._random, deadline, crew, identity)
-        call.threads = self._threads
+            return _missing(host, id, name, identity, exc)
+        call = Call(host, tool, id, arguments, deadline, crew, identity)
         call.is_bounded = is_bounded
-        if identity is not None and (denied := _denied(tool, identity)) is not None:
-            return answer(call, refusal(denied, "rejected", Outcome.REJECTED))
-        if self._approve is not None or tool.approve is not None:
-            return call  # what approval makes of the arguments is decoded and admitted after it
-        try:
-            call.bound = tool.decode(arguments, self.limits)
-        except InvalidArgumentsError as exc:
-            return answer(call, refusal(exc, "invalid"))
-        if self._limiter is None:
-            return call
-        refused = admit(call, self._limiter, is_bounded=is_bounded)
+        refused = begin(call)
+        if refused is None:
+            if self._approve is not None or tool.approve is not None:
+                return call  # what approval makes of the arguments is decoded and admitted after it
+            try:
+                call.bound = tool.decode(arguments, self.limits)
+            except InvalidArgumentsError as exc:
+                refused = refusal(exc, "invalid")
+            else:
+                refused = admit(call) if needs_turn(call) else None
         return call if refused is None else answer(call, refused)
 
     def _run(self, call: Call) -> Coroutine[Any, Any, Any]:
         if call.bound is None:
             return self._run_approved(call)
-        return run(call) if call.ticket is None else run_in_turn(call, cast("Limiter", self._limiter))
+        return run(call) if call.ticket is None else run_in_turn(call)
 
     async def _run_approved(self, call: Call) -> Any:
         tool = cast("ToolDescriptor[..., Any]", call.function)
@@ -290,29 +322,27 @@ class Runtime:
                 if cut is not None:
                     return cut
         refused = decode(call)
-        if refused is None and self._limiter is not None:
-            refused = admit(call, self._limiter, is_bounded=call.is_bounded)
+        if refused is None and needs_turn(call):
+            refused = admit(call)
         return await self._run(call) if refused is None else refused
 
 
-def _denied(tool: ToolDescriptor[..., Any], identity: Identity | None) -> ScopeDeniedError | None:
-    """Say what ``identity`` lacks for ``tool``."""
-    if identity is None or tool.tool.scopes <= identity.scopes:
-        return None
-    return ScopeDeniedError(tool.name, tool.tool.scopes - identity.scopes)
-
-
-def _error(call: Call, trouble: Trouble) -> BaseException:
-    """Return the exception that a program gets for ``trouble``: the tool's own where it raised one."""
+def _missing(host: Host, id: str, name: str, identity: Identity | None, error: ToolNotFoundError) -> ToolResult:
+    """Answer a call of a tool that is not there."""
+    trouble = refusal(error, "invalid")
+    without_traceback(error)
     failure = trouble.failure
-    error: BaseException
-    if trouble.error is not None:
-        error = trouble.error
-    elif trouble.outcome is Outcome.TIMED_OUT:
-        error = ToolTimeoutError(failure.message, ambiguous=failure.ambiguous)
-    else:
-        error = ToolCanceledError(failure.message, ambiguous=failure.ambiguous)
-    if call.attempts > 1 or not isinstance(error, ToolError):
-        runs = "1 attempt" if call.attempts == 1 else f"{call.attempts} attempts"
-        error.add_note(f"tool {call.function.name!r}: {runs}, stopped by {trouble.stop_reason!r}")
-    return error
+    if host.outlets is not None:
+        now = host.backend.time()
+        told = partial(ToolEvent, call_id=id, tool=clip(name), time=now, identity=identity)
+        host.outlets.put(told(type=EventType.INVOKED))
+        host.outlets.put(
+            told(
+                type=EventType.FAILED,
+                outcome=trouble.outcome,
+                category=failure.category,
+                error_class=failure.error_class,
+                stop_reason=trouble.stop_reason,
+            )
+        )
+    return ToolResult(id, name, trouble.outcome, error=failure, stop_reason=trouble.stop_reason)

@@ -1,60 +1,23 @@
-"""The way of one call: decode, a place, the shell, encode, the answer."""
+"""The way of one call: approval, decoding, its turn, the shell."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import Token
-from typing import Any
+from typing import Any, cast
 
-from ._call import GONE, Call, Gone, Trouble, canceled, faulted, without_traceback
+from ._admit import admit, begin, needs_turn
+from ._answer import abandon, close, refusal, tell_end
+from ._call import GONE, Call, Function, Gone, Host, Trouble
 from ._categories import Delivery, ErrorCategory, Outcome
-from ._classify import classify
-from ._crew import Fault
-from ._limiter import HELD, Limiter
-from ._results import Failure, StopReason, ToolResult
+from ._context import Identity
+from ._events import EventType
+from ._limiter import Ticket
 from ._shell import guard, run
-from .errors import InvalidArgumentsError, InvalidOutputError, OverloadedError, ToolError, clip
-
-
-def finish(call: Call, ended: Any) -> ToolResult:
-    """Give the place of a call back, and make the envelope of what ``run`` gave or of the ``Fault`` of a child."""
-    if call.ticket is not None:
-        call.ticket.leave()
-    if type(ended) in _VALUELESS:
-        return answer(call, _trouble(call, ended))
-    try:
-        encoded = call.function.encode(ended)
-    except InvalidOutputError as exc:
-        return answer(call, refusal(exc, "invalid"))
-    except Exception as exc:  # noqa: BLE001 - a fault of ours must not lose the answer
-        return answer(call, faulted(call, exc))
-    return ToolResult(
-        call.id,
-        call.function.name,
-        Outcome.SUCCEEDED,
-        ended,
-        None,
-        call.attempts,
-        call.backend.time() - call.started,
-        None,
-        call.is_late,
-        encoded,
-    )
-
-
-_VALUELESS = frozenset({Trouble, Gone, Fault})
-
-
-def _trouble(call: Call, ended: Trouble | Gone | Fault) -> Trouble:
-    if isinstance(ended, Trouble):
-        return ended
-    if isinstance(ended, Gone):  # nobody reads it but a consumer that has shielded itself from what cut the call
-        return canceled(call, None, in_attempt=call.attempts > 0)
-    return faulted(call, ended.error)
+from .errors import InvalidArgumentsError, ToolCanceledError, ToolError, ToolTimeoutError
 
 
 def decode(call: Call) -> Trouble | None:
     """Decode a call's arguments; None when they fit."""
     try:
-        call.bound = call.function.decode(call.arguments, call.limits)
+        call.bound = call.function.decode(call.arguments, call.host.limits)
     except InvalidArgumentsError as exc:
         return refusal(exc, "invalid")
     return None
@@ -84,68 +47,56 @@ async def ask(call: Call, approve: Callable[[], Awaitable[Any]]) -> Trouble | Go
     return refusal(error, "rejected", Outcome.REJECTED)
 
 
-def admit(call: Call, limiter: Limiter, *, is_bounded: bool = True) -> Trouble | None:
-    """Give a call its turn, in the order in which calls come; refuse it when the queue is full.
-
-    A call that is made from within another one uses the place of that: it would wait for a place that may never come
-    free while its caller waits for it.
-
-    Args:
-        call: The call, which must then be run in ``run_in_turn``.
-        limiter: Whose places they are.
-        is_bounded: Whether ``max_queued`` holds; not so for a stream, which pulls no more than it may.
-    """
-    if limiter in HELD.get():
-        return None
+async def run_in_turn(call: Call) -> Any:
+    """Run a call when its turn comes; the answers are those of ``run``."""
+    ticket = cast("Ticket", call.ticket)
     try:
-        call.ticket = limiter.join(is_bounded=is_bounded)
-    except OverloadedError as exc:
-        return refusal(exc, "rejected", Outcome.REJECTED)
-    return None
-
-
-async def run_in_turn(call: Call, limiter: Limiter) -> Any:
-    """Run an admitted call when its turn comes; the answers are those of ``run``."""
-    token: Token[tuple[Limiter, ...]] | None = None
-    try:
-        if not call.ticket.is_granted:
-            ended = await guard(call, call.ticket.wait)
+        if not ticket.is_granted:
+            ended = await guard(call, ticket.wait)
             if ended is not None:
                 return ended
-        token = HELD.set((*HELD.get(), limiter))
         return await run(call)
     finally:
-        if token is not None:
-            HELD.reset(token)
-        if call.crew is None:  # or finish() does: first the batch must know that it has enough, or the next call begins
-            call.ticket.leave()
+        if call.crew is None:  # or close() does: first the batch must know that it has enough, or the next call begins
+            ticket.leave()
 
 
-def refusal(error: ToolError, stop_reason: StopReason, outcome: Outcome = Outcome.FAILED) -> Trouble:
-    """Answer with an error that is ours."""
-    verdict = classify(error)
-    failure = Failure(
-        verdict.category,
-        clip(error.message),
-        verdict.error_class,
-        verdict.delivery,
-        retry_after=verdict.retry_after,
-        problems=error.problems if isinstance(error, (InvalidArgumentsError, InvalidOutputError)) else (),
-        cause=error,
-    )
-    return Trouble(failure, stop_reason, outcome=outcome, error=error)
+async def call_function(
+    host: Host, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any], identity: Identity | None
+) -> Any:
+    """Call a tool as a program; see ``Runtime.call``."""
+    bound = function.bind(args, kwargs)
+    call = Call(host, function, "", None, identity=identity)
+    call.bound = bound
+    refused = begin(call) or (admit(call) if needs_turn(call) else None)
+    try:
+        ended = refused or await (run(call) if call.ticket is None else run_in_turn(call))
+    except BaseException:
+        abandon(call)
+        raise
+    close(call)
+    if not isinstance(ended, Trouble):
+        if host.outlets is not None:
+            call.tell(EventType.COMPLETED, outcome=Outcome.SUCCEEDED, late=call.is_late)
+        return ended
+    tell_end(call, ended)
+    try:
+        raise _error(call, ended)
+    finally:
+        del refused, ended  # or the traceback of the error holds this frame, and the frame the error
 
 
-def answer(call: Call, trouble: Trouble) -> ToolResult:
-    """Make the envelope of a call that has no value."""
-    without_traceback(trouble.failure.cause)
-    return ToolResult(
-        call.id,
-        call.function.name,
-        trouble.outcome,
-        None,
-        trouble.failure,
-        call.attempts,
-        call.backend.time() - call.started,
-        trouble.stop_reason,
-    )
+def _error(call: Call, trouble: Trouble) -> BaseException:
+    """Return the exception that a program gets for ``trouble``: the tool's own where it raised one."""
+    failure = trouble.failure
+    error: BaseException
+    if trouble.error is not None:
+        error = trouble.error
+    elif trouble.outcome is Outcome.TIMED_OUT:
+        error = ToolTimeoutError(failure.message, ambiguous=failure.ambiguous)
+    else:
+        error = ToolCanceledError(failure.message, ambiguous=failure.ambiguous)
+    if call.attempts > 1 or not isinstance(error, ToolError):
+        runs = "1 attempt" if call.attempts == 1 else f"{call.attempts} attempts"
+        error.add_note(f"tool {call.function.name!r}: {runs}, stopped by {trouble.stop_reason!r}")
+    return error

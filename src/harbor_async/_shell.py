@@ -17,6 +17,7 @@ import stamina
 from ._backend import find_interrupt
 from ._backoff import plan_retry
 from ._call import (
+    CURRENT,
     GONE,
     Call,
     Gone,
@@ -30,7 +31,7 @@ from ._call import (
     without_traceback,
 )
 from ._classify import single_leaf
-from ._limiter import HELD
+from ._events import EventType
 from ._policy import ToolPolicy
 
 
@@ -46,7 +47,13 @@ async def run(call: Call) -> Any:
     crew = call.crew
     # The caller's task waits here, so that its context stays as it is. A child task has one to itself, which its first
     # attempt may have; the others begin with what it was before.
-    context = copy_context() if crew is None else None
+    # With listeners it is stepped by hand all the same, so that one that goes on after a cancel can be told of.
+    context = copy_context() if crew is None or call.host.outlets is not None else None
+    # Known to the calls that are made from within, where it has something that they could wait for. For every call it
+    # would make a batch of 10,000 a quarter dearer.
+    is_known = call.ticket is not None or call.function.is_sync
+    if is_known:
+        CURRENT.set(call) if context is None else context.run(CURRENT.set, call)
     retries: _Retries | None = None
     ended: Any = None
     try:
@@ -60,36 +67,38 @@ async def run(call: Call) -> Any:
             wait = _plan(call, ended)
             if wait is None:
                 return ended
+            if call.host.outlets is not None:
+                failure = ended.failure
+                call.tell(EventType.RETRY, wait=wait, category=failure.category, error_class=failure.error_class)
             if retries is None:
                 retries = _Retries(call.function.policy)
             cut = await retries.wait(call, ended, wait)
             if cut is not None:
                 return cut
             without_traceback(ended.error)  # it has been told to the host, and holds the frames of the attempt
-            if crew is None:
-                context = copy_context()
-            else:
-                context = call.context.copy()
-                context.run(HELD.set, HELD.get())  # the call has got its place since
+            context = copy_context() if crew is None else call.context.copy()
+            if is_known:
+                context.run(CURRENT.set, call)
     finally:
         ended = retries = None  # or the traceback of a kept error holds this frame, and the frame the error
 
 
 async def _attempt_in_thread(call: Call, context: Context | None) -> Any:
     """Run a synchronous function once, when there is a place for its thread; the answers are those of ``_attempt``."""
-    if call.threads is None:
+    threads = call.host.threads
+    if threads is None:
         return await _attempt(call, context)
-    call.thread = call.threads.join()
+    place = call.thread = threads.join()
     try:
         cut = None
-        if not call.thread.is_granted:
-            if call.threads in HELD.get():
+        if not place.is_granted:
+            if any(caller.is_in_thread and caller.host.threads is threads for caller in call.callers()):
                 return rejected(call, _NO_THREAD)
-            cut = await guard(call, call.thread.wait)
+            cut = await guard(call, place.wait)
         return await _attempt(call, context) if cut is None else cut
     finally:
-        if call.thread is not None:  # no thread has taken it over
-            call.thread.leave()
+        if call.thread is place:  # no thread has taken it over
+            place.leave()
 
 
 _NO_THREAD: Final = (
@@ -123,6 +132,8 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
     if now >= call.deadline:
         return timed_out(call, None, in_attempt=False)
     call.attempts += 1
+    if call.host.outlets is not None:
+        call.tell(EventType.ATTEMPT)
     timeout = call.function.policy.timeout
     limit = math.inf if timeout is None else now + timeout
     deadline = call.attempt_deadline = min(limit, call.deadline)
@@ -143,7 +154,7 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
                 step = context.run(steps.send, None)
                 if scope is None:
                     scope = call.scope = backend.enter_scope(place, deadline)
-                value = await _go_on(context, steps, step)
+                value = await _go_on(call, context, steps, step)
         except StopIteration as stop:  # of the first step: the function has ended without a wait
             value, error = stop.value, stop if steps is None else None
             # By now the function itself may have canceled its caller, where there is a scope to cancel.
@@ -171,9 +182,11 @@ _OUTSIDE: Final = Gone()
 
 
 @coroutine
-def _go_on(context: Context, steps: Coroutine[Any, Any, Any], step: Any) -> Generator[Any, Any, Any]:
+def _go_on(call: Call, context: Context, steps: Coroutine[Any, Any, Any], step: Any) -> Generator[Any, Any, Any]:
     """Run ``steps``, which wait for ``step``, to their end in ``context``."""
     run_in = context.run
+    is_watched = call.host.outlets is not None
+    ignored = 0
     try:
         while True:
             try:
@@ -182,11 +195,23 @@ def _go_on(context: Context, steps: Coroutine[Any, Any, Any], step: Any) -> Gene
                 run_in(steps.close)
                 raise
             except BaseException as exc:  # noqa: BLE001 - handed on to the function, as await does
+                is_cut = isinstance(exc, call.backend.canceled)
                 step = run_in(steps.throw, exc)
             else:
+                # trio sends the outcome of a wait, which holds the cancellation
+                is_cut = is_watched and isinstance(getattr(sent, "error", None), call.backend.canceled)
                 step = run_in(steps.send, sent)
+            if is_cut and is_watched and call.scope is not None and call.scope.cancel_called:
+                ignored += 1
+                if ignored == _MANY_IGNORED:
+                    call.tell(EventType.CANCEL_IGNORED)
     except StopIteration as stop:
         return stop.value
+
+
+_MANY_IGNORED: Final = 3
+"""Cancellations of one attempt after which the function has waited again. One is a shielded cleanup; a function that
+keeps on swallowing them is canceled again at every turn of the loop."""
 
 
 def _as_coroutine(awaitable: Awaitable[Any]) -> Coroutine[Any, Any, Any]:
@@ -262,7 +287,7 @@ def _settle(  # noqa: C901, PLR0911, PLR0912 - one answer a row
         return GONE
     now = call.backend.time()
     if call.is_canceled or now >= call.deadline or now >= limit:
-        if in_attempt and error is None and call.function.is_effect:
+        if in_attempt and error is None and call.function.tool.declares_effect:
             call.is_late = True
             return None
         if call.is_canceled:
@@ -321,7 +346,7 @@ class _Retries:
 
 def _plan(call: Call, trouble: Trouble) -> float | None:
     """Return the wait before the next attempt; None after noting in ``trouble`` why there is none."""
-    if call.is_background and not call.function.is_idempotent:
+    if call.is_background and not call.function.may_repeat(call):
         trouble.stop_reason = "unsafe"
         return None
     assert trouble.verdict is not None  # noqa: S101 - what has no stop reason has an error and its verdict
@@ -332,7 +357,7 @@ def _plan(call: Call, trouble: Trouble) -> float | None:
         is_effect=is_uncertain(call),
         attempts=call.attempts,
         remaining=call.deadline - call.backend.time(),
-        random=call.random,
+        random=call.host.random,
     )
     if isinstance(plan, str):
         trouble.stop_reason = plan

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Coroutine, Iterable
 from contextvars import copy_context
 from types import TracebackType
 from typing import Any, Self, cast
@@ -10,39 +10,21 @@ from typing import Any, Self, cast
 import anyio
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 
-from ._backend import Backend
+from ._answer import finish
 from ._batch import Begin, Run, check_call
-from ._call import Call, Trouble
+from ._call import Call, Function, Host, Trouble
 from ._crew import Crew, Fault, make_crew
-from ._limits import Limits
 from ._policy import ToolPolicy
 from ._results import ToolCall, ToolResult
-from ._serve import finish
 from ._shell import guard
 from .errors import HarborError
 
 
 class _Source:
-    """The iterable of calls, where the shell wants a function: pulling it can be canceled like a call."""
+    """The iterable of calls, where a call has a function: pulling it can be canceled like a call."""
 
     name = "the source of the calls"
     policy = ToolPolicy(timeout=None, attempts=1)
-    is_effect = False
-    is_idempotent = False
-    is_sync = False
-
-    def start(self, call: Call) -> Awaitable[Any]:
-        raise NotImplementedError
-
-    def decode(self, arguments: Any, limits: Limits) -> Any:
-        raise NotImplementedError
-
-    def encode(self, value: Any) -> bytes:
-        raise NotImplementedError
-
-
-def _no_chance() -> float:
-    return 0.0
 
 
 class Stream:
@@ -55,23 +37,21 @@ class Stream:
 
     def __init__(
         self,
-        backend: Backend,
+        host: Host,
         calls: "Iterable[ToolCall] | AsyncIterable[ToolCall]",
         begin: Begin,
         run: Run,
-        limits: Limits,
         deadline: float,
     ) -> None:
         """Prepare; nothing is pulled before the block is entered."""
         if not isinstance(calls, (Iterable, AsyncIterable)):
             msg = f"expected an iterable or an async iterable of ToolCall; got {type(calls).__name__}"
             raise TypeError(msg)
-        self._backend = backend
+        self._host = host
         self._calls = calls
         self._begin = begin
         self._run = run
-        self._limits = limits
-        self._window = math.inf if limits.max_running is None else limits.max_running
+        self._window = math.inf if host.limits.max_running is None else host.limits.max_running
         self._deadline = deadline
         self._in_hand = 0
         self._ended: deque[ToolResult] = deque()
@@ -86,12 +66,12 @@ class Stream:
         if self._crew is not None:
             msg = "a stream can be entered once"
             raise HarborError(msg)
-        crew = self._crew = make_crew(self._backend, self._end)
+        crew = self._crew = make_crew(self._host.backend, self._end)
         await crew.__aenter__()
         # An async source may wait for ever, so that the deadline must end it; any other has its calls ready, and
         # each of them gets an answer.
         deadline = self._deadline if isinstance(self._calls, AsyncIterable) else math.inf
-        source = Call(self._backend, _Source(), "", None, self._limits, _no_chance, deadline, crew)
+        source = Call(self._host, cast("Function", _Source()), "", None, deadline, crew)
         crew.spawn(self._pull, source)
         return self
 

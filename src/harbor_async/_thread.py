@@ -11,8 +11,8 @@ from anyio.to_thread import run_sync
 
 from . import _backend
 from ._backend import Backend
-from ._call import Call
-from ._limiter import HELD, Ticket
+from ._call import Call, Host
+from ._limiter import Ticket
 
 
 async def run_in_thread(call: Call, function: Callable[[], Any]) -> Any:
@@ -25,13 +25,14 @@ async def run_in_thread(call: Call, function: Callable[[], Any]) -> Any:
     """
     ticket, call.thread = call.thread, None
     work = _Work(function, call.backend, ticket)
-    held = HELD.set((*HELD.get(), call.threads))
+    call.is_in_thread = True
     try:
         return await work.run(has_end=call.function.policy.timeout is not None or call.deadline < math.inf)
     finally:
-        HELD.reset(held)
         if work.is_background:
             call.left += (work,)
+            work.leave_to(call.host)
+        call.is_in_thread = call.is_background
 
 
 async def await_in_thread(function: Callable[[], Any]) -> Any:
@@ -42,7 +43,7 @@ async def await_in_thread(function: Callable[[], Any]) -> Any:
 class _Work:
     """A function that a worker thread runs once."""
 
-    __slots__ = ("_backend", "_done", "_ended", "_function", "_is_left", "_is_over", "_ticket", "_turn")
+    __slots__ = ("_backend", "_done", "_ended", "_function", "_host", "_is_left", "_is_over", "_ticket", "_turn")
 
     def __init__(self, function: Callable[[], Any], backend: Backend, ticket: Ticket | None) -> None:
         """Prepare it, with the place that its thread gives back."""
@@ -57,11 +58,17 @@ class _Work:
         self._is_over = False
         self._is_left = False
         self._done = anyio.Event()
+        self._host: Host | None = None
 
     @property
     def is_background(self) -> bool:
         """Whether the task has left a thread that still runs."""
         return self._is_left and not self._is_over
+
+    def leave_to(self, host: Host) -> None:
+        """Have ``host`` count the thread until it ends."""
+        self._host = host
+        host.background += 1
 
     async def run(self, *, has_end: bool) -> Any:
         """Run it and return its value; ``has_end`` says whether a cancellation leaves the thread to itself."""
@@ -110,6 +117,8 @@ class _Work:
         """Give the place back, in the loop."""
         if self._ticket is not None:
             self._ticket.leave()
+        if self._host is not None:
+            self._host.background -= 1
         self._done.set()
 
     def _drop(self) -> None:

@@ -229,7 +229,7 @@ async def observe(plan: Plan, *, steps_first: bool | None) -> dict[str, Any]:
     async def ask() -> None:
         async with runtime:
             if steps_first is not None:
-                runtime._backend.steps_first = steps_first
+                runtime._host.backend.steps_first = steps_first
             try:
                 if plan.way == "invoke":
                     result = await runtime.invoke("tool", timeout=plan.deadline)

@@ -104,7 +104,7 @@ def test_a_function_that_blocks_past_its_limit_is_canceled_at_its_first_wait(opt
 
     async def main():
         async with Runtime(Catalog([make(blocks, attempts=1)])) as runtime:
-            for runtime._backend.steps_first in (True, False):
+            for runtime._host.backend.steps_first in (True, False):
                 assert ("failed", "timeout", 1, "attempts") == summary(await runtime.invoke("blocks"))
 
     run_virtual(main, **options)

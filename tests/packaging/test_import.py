@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[2]
 
 PUBLIC = {
     "harbor_async": (
-        "Backoff Catalog CatalogFilter Delivery ErrorCategory ErrorClass Failure HarborError Identity Join "
-        "Limits LoadingMode Outcome Problem Runtime SideEffect Tool ToolCall ToolContext ToolDescriptor ToolError "
-        "ToolExample ToolPolicy ToolResult Transport describe tool"
+        "Backoff Catalog CatalogFilter Delivery ErrorCategory ErrorClass EventSink EventType Failure HarborError "
+        "Identity Join Limits LoadingMode Outcome Problem Runtime SideEffect Statistics Tool ToolCall ToolContext "
+        "ToolDescriptor ToolError ToolEvent ToolExample ToolPolicy ToolResult Transport describe tool"
     ),
     "harbor_async.schema": "Name derive_schema register_type",
 }

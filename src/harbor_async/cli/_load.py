@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from .._catalog import Catalog
-from .._tool import ToolDescriptor
+from .._descriptor import ToolDescriptor
 from ..errors import ToolNotFoundError
 from ._usage import UsageError, one_line
 

@@ -124,7 +124,8 @@ class _Crew:
             self._spawn()
         now = anyio.current_time()
         for item, since in self._in_hand.items():
-            is_effect = item.call.name in self._job.catalog and self._job.catalog.resolve(item.call.name).is_effect
+            catalog = self._job.catalog
+            is_effect = item.call.name in catalog and catalog.resolve(item.call.name).tool.declares_effect
             self._record(item, _cancel(item.call, now - since, is_ambiguous=is_effect), is_cut=True)
         for item in self.source.take_rest():
             self._record(item, _refuse(item) or _cancel(item.call))

@@ -53,6 +53,27 @@ class FunctionSchema:
     encode: Callable[[Any, bool], bytes]
     bind: Callable[[tuple[Any, ...], dict[str, Any]], Bound]
     call: Callable[[Bound, ToolContext | None], Any]
+    _given: tuple[Parameter, ...] = attrs.field(alias="given", repr=False)
+
+    def fits(self, function: Callable[..., Any]) -> bool:
+        """Say whether ``function`` can be called as this one is, without context; also where that cannot be told."""
+        values = iter(range(len(self._given)))
+        is_keyword = [param.is_keyword for param in self._given]
+        first = is_keyword.index(True) if True in is_keyword else len(is_keyword)
+        args = [next(values) for _ in self._given[:first]]
+        kwargs = {param.name: next(values) for param in self._given[first:]}
+        try:
+            inspect.signature(function).bind(*args, **kwargs)
+        except TypeError:
+            return False
+        except ValueError:  # a builtin without a signature
+            return True
+        return True
+
+    def bound(self, function: Callable[..., Any]) -> Callable[[Bound], Any]:
+        """Return what calls ``function`` with bound values as this one is called, without context."""
+        call = _caller(function, self._given)
+        return lambda values: call(values, None)
 
 
 @attrs.frozen(eq=False)
@@ -117,6 +138,7 @@ def compile_function(fn: Callable[..., Any], *, name: str | None = None) -> Func
         encode=encode,
         bind=_binder(signature, fields).bind,
         call=_caller(fn, signature.parameters),
+        given=tuple(given),
     )
 
 

@@ -1,0 +1,130 @@
+"""Whether a call may begin, and what it needs to run."""
+
+from collections.abc import Iterator
+
+from ._answer import refusal
+from ._call import Call, Trouble, raised
+from ._categories import Outcome
+from ._events import EventType
+from ._limiter import Key, Limiter, Slot, Ticket
+from .errors import OverloadedError, ScopeDeniedError
+
+
+def begin(call: Call) -> Trouble | None:
+    """Count a call among those in flight; refuse it where the runtime closes or the identity lacks scopes."""
+    host = call.host
+    if host.is_closing and not _is_nested(call):
+        refused = refusal(OverloadedError("the runtime is draining and takes no more calls"), "rejected", _REJECTED)
+    else:
+        refused = None
+    host.in_flight.add(call)
+    if host.outlets is not None:
+        call.tell(EventType.INVOKED)
+    identity = call.identity
+    if refused is None and identity is not None and not call.function.tool.scopes <= identity.scopes:
+        denied = ScopeDeniedError(call.function.name, call.function.tool.scopes - identity.scopes)
+        refused = refusal(denied, "rejected", _REJECTED)
+    return refused
+
+
+_REJECTED = Outcome.REJECTED
+
+
+def _is_nested(call: Call) -> bool:
+    """Say whether a call is made from within one that is in flight.
+
+    The running code is within a call if the scope is round it in which that waits, or if that has begun and has none:
+    then it has not waited yet, so that nothing else can run.
+    """
+    calls = call.host.in_flight
+    return any(caller in calls for caller in call.callers()) or call.backend.is_within(
+        [other.scope for other in calls if other.attempts]
+    )
+
+
+def needs_turn(call: Call) -> bool:
+    """Say whether a call needs more than to be run."""
+    limits = call.host.limits
+    return call.function.is_limited or limits.max_running is not None or limits.max_running_per_tenant is not None
+
+
+def admit(call: Call) -> Trouble | None:
+    """Give a call its turn, in the order in which calls come; refuse it when the queue is full.
+
+    A call that is made from within another one uses what that has: it would wait for something that may never come
+    free while its caller waits for it. Where it needs something else, and would wait for it while a caller of it has
+    what others may wait for, it is refused: the two could wait for each other for ever.
+
+    Args:
+        call: The call, whose arguments are decoded. With a ticket it must be run in ``run_in_turn``.
+    """
+    limiter = call.host.limiter
+    if limiter is None:
+        return None
+    try:
+        wanted = list(_wanted(call))
+    except Exception as exc:  # noqa: BLE001 - a user's function gives the group
+        trouble = raised(call, exc)
+        trouble.stop_reason = "permanent"
+        return trouble
+    held = [(caller, caller.ticket) for caller in call.callers() if caller.ticket and caller.ticket.is_held_in(limiter)]
+    weight = 0 if held else call.function.weight
+    tenant = None if call.identity is None else call.identity.tenant
+    most = call.host.limits.max_running_per_tenant
+    if weight and tenant is not None and most is not None:
+        wanted.append(("tenant", tenant, most))
+    slots = tuple([_slot(limiter, key, held) for key in wanted])
+    if not weight and not slots:
+        return None
+    if not weight and not limiter.is_free(weight, slots):
+        blocked = _blocked(call, slots, held)
+        if blocked is not None:
+            return refusal(OverloadedError(blocked), "rejected", _REJECTED)
+    try:
+        call.ticket = limiter.join(weight, slots, tenant, is_bounded=call.is_bounded)
+    except OverloadedError as exc:
+        return refusal(exc, "rejected", _REJECTED)
+    return None
+
+
+def _wanted(call: Call) -> Iterator[Key]:
+    """Yield the slots that a call needs wherever it is made."""
+    function = call.function
+    if function.max_running is not None:
+        yield "tool", function.name, function.max_running
+    group = function.find_group(call)
+    if group is not None:
+        yield "group", group, 1
+
+
+def _slot(limiter: Limiter, key: Key, held: list[tuple[Call, Ticket]]) -> Slot:
+    for _, ticket in held:
+        if any(slot.key == key for slot in ticket.slots):
+            return ticket.inner(key)
+    return limiter.slot(key)
+
+
+def _blocked(call: Call, slots: tuple[Slot, ...], held: list[tuple[Call, Ticket]]) -> str | None:
+    """Say why a call must not wait for ``slots``, one of which is full; None where it may."""
+    full = next(slot.key for slot in slots if not slot.room)
+    wanted = {slot.key for slot in slots}
+    for caller, ticket in held:
+        for slot in ticket.slots:
+            if slot.key not in wanted and slot.key[0] != "tenant":
+                return _deadlock(call, full, caller, _label(slot.key))
+    for caller in call.callers():
+        if caller.is_in_thread and caller.host is call.host:
+            return _deadlock(call, full, caller, "a worker thread")
+    return None
+
+
+def _deadlock(call: Call, full: Key, caller: Call, has: str) -> str:
+    return (
+        f"{call.function.name!r} would wait for {_label(full)}, while {caller.function.name!r}, which called it, has "
+        f"{has}: each could wait for the other for ever"
+    )
+
+
+def _label(key: Key) -> str:
+    kind, name, _ = key
+    return f"the exclusive group {name!r}" if kind == "group" else f"the limit of the {kind} {name!r}"
