@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from ._answer import refusal
-from ._call import Call, Trouble, raised
+from ._call import Call
 from ._categories import Outcome
 from ._events import EventType
 from ._limiter import Key, Limiter, Slot, Ticket
+from ._trouble import Trouble, raised
 from .errors import OverloadedError, ScopeDeniedError
 
 
@@ -76,7 +77,7 @@ def admit(call: Call) -> Trouble | None:
     slots = tuple([_slot(limiter, key, held) for key in wanted])
     if not weight and not slots:
         return None
-    if not weight and not limiter.is_free(weight, slots):
+    if slots and not limiter.is_free(weight, slots):
         blocked = _blocked(call, slots, held)
         if blocked is not None:
             return refusal(OverloadedError(blocked), "rejected", _REJECTED)
@@ -105,8 +106,10 @@ def _slot(limiter: Limiter, key: Key, held: list[tuple[Call, Ticket]]) -> Slot:
 
 
 def _blocked(call: Call, slots: tuple[Slot, ...], held: list[tuple[Call, Ticket]]) -> str | None:
-    """Say why a call must not wait for ``slots``, one of which is full; None where it may."""
-    full = next(slot.key for slot in slots if not slot.room)
+    """Say why a call must not wait for ``slots``; None where it may, or has not to."""
+    full = next((slot.key for slot in slots if not slot.room), None)
+    if full is None:
+        return None
     wanted = {slot.key for slot in slots}
     for caller, ticket in held:
         for slot in ticket.slots:

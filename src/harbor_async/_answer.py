@@ -3,12 +3,13 @@
 import logging
 from typing import Any, Final
 
-from ._call import Call, Gone, Trouble, canceled, faulted, without_traceback
+from ._call import Call
 from ._categories import ErrorCategory, Outcome
 from ._classify import classify
 from ._crew import Fault
 from ._events import EventType
 from ._results import Failure, StopReason, ToolResult
+from ._trouble import Gone, Trouble, canceled, faulted, without_traceback
 from .errors import InvalidArgumentsError, InvalidOutputError, ToolError, clip
 
 _LOG: Final = logging.getLogger("harbor_async")

@@ -11,10 +11,11 @@ from anyio.lowlevel import checkpoint_if_cancelled
 
 from ._answer import abandon, answer, finish
 from ._backend import Backend
-from ._call import Call, canceled
+from ._call import Call
 from ._categories import Outcome
 from ._crew import Crew, make_crew
 from ._results import ToolCall, ToolResult
+from ._trouble import canceled
 from .errors import HarborError, InvalidToolError, ToolCanceledError
 
 Begin = Callable[..., "Call | ToolResult"]

@@ -13,7 +13,7 @@ from . import _backend
 from ._admit import admit, begin, needs_turn
 from ._answer import abandon, answer, finish, refusal
 from ._batch import Batch, Join
-from ._call import Call, Host, without_traceback
+from ._call import Call, Host
 from ._catalog import Catalog
 from ._context import Identity
 from ._crew import Crew
@@ -28,6 +28,7 @@ from ._shell import run
 from ._statistics import Statistics, count
 from ._stream import Stream
 from ._tool import Approve
+from ._trouble import without_traceback
 from .errors import HarborError, InvalidArgumentsError, InvalidToolError, ToolNotFoundError, clip
 
 P = ParamSpec("P")

@@ -5,12 +5,13 @@ from typing import Any, cast
 
 from ._admit import admit, begin, needs_turn
 from ._answer import abandon, close, refusal, tell_end
-from ._call import GONE, Call, Function, Gone, Host, Trouble
+from ._call import Call, Function, Host
 from ._categories import Delivery, ErrorCategory, Outcome
 from ._context import Identity
 from ._events import EventType
 from ._limiter import Ticket
 from ._shell import guard, run
+from ._trouble import GONE, Gone, Trouble
 from .errors import InvalidArgumentsError, ToolCanceledError, ToolError, ToolTimeoutError
 
 

@@ -16,10 +16,12 @@ import stamina
 
 from ._backend import find_interrupt
 from ._backoff import plan_retry
-from ._call import (
-    CURRENT,
+from ._call import CURRENT, Call
+from ._classify import single_leaf
+from ._events import EventType
+from ._policy import ToolPolicy
+from ._trouble import (
     GONE,
-    Call,
     Gone,
     Trouble,
     attempt_timed_out,
@@ -30,9 +32,6 @@ from ._call import (
     timed_out,
     without_traceback,
 )
-from ._classify import single_leaf
-from ._events import EventType
-from ._policy import ToolPolicy
 
 
 async def run(call: Call) -> Any:

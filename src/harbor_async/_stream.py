@@ -12,11 +12,12 @@ from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 
 from ._answer import finish
 from ._batch import Begin, Run, check_call
-from ._call import Call, Function, Host, Trouble
+from ._call import Call, Function, Host
 from ._crew import Crew, Fault, make_crew
 from ._policy import ToolPolicy
 from ._results import ToolCall, ToolResult
 from ._shell import guard
+from ._trouble import Trouble
 from .errors import HarborError
 
 
