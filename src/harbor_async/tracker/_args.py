@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 import attrs
 
+from ..errors import InvalidArgumentsError, Problem
 from ..schema import Name
 
 NAME: Final = "tracker_write"
@@ -31,7 +32,7 @@ FIELDS: Final[dict[Op, str]] = {
 """The field of each operation, by its name on the wire. Only ``reason`` may be missing."""
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)  # made at each call, and half as dear without slots
 class TrackerArgs:
     """One operation on one issue. Making it checks nothing; ``TrackerWrite.run`` answers what is wrong with it.
 
@@ -53,7 +54,10 @@ class TrackerArgs:
 
 
 def _check_id(_: object, __: object, value: str) -> None:
-    if not trim(value):
+    is_blank = not value.strip(_SPACE)
+    if not is_blank and value.isprintable():  # nearly every id, and half as dear
+        return
+    if is_blank:
         msg = "expected the id of an issue; got nothing but white space"
         raise ValueError(msg)
     if _INVISIBLE.search(value):
@@ -61,12 +65,34 @@ def _check_id(_: object, __: object, value: str) -> None:
         raise ValueError(msg)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(slots=False, kw_only=True)
 class CheckedArgs(TrackerArgs):
     """Arguments whose operation and issue are sound. Whether the field is, is asked once the tracker can do it."""
 
     op: Op
     id: str = attrs.field(validator=_check_id)
+
+    @classmethod
+    def of(cls, args: TrackerArgs) -> Self:
+        """Check what a program passes as it is.
+
+        Raises:
+            InvalidArgumentsError: Operation or issue is not sound.
+        """
+        if args.op not in set(Op) or not isinstance(args.id, str):
+            msg = f"expected an operation, one of {', '.join(Op)}, and the id of an issue"
+            raise InvalidArgumentsError([Problem("", "type", msg)])
+        try:
+            return cls(
+                op=Op(args.op),
+                id=args.id,
+                body=args.body,
+                to_state=args.to_state,
+                reason=args.reason,
+                pr_url=args.pr_url,
+            )
+        except ValueError as exc:
+            raise InvalidArgumentsError([Problem("/id", "value", str(exc))]) from exc
 
 
 _INVISIBLE: Final = re.compile("[\x00\u200b\ufeff]")

@@ -1,6 +1,7 @@
 """What a model gets back: the envelope of one operation."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, NotRequired, Self, TypeAlias, TypedDict
 
 import attrs
@@ -10,6 +11,7 @@ from .._categories import RETRYABLE_CATEGORIES, Outcome
 from ..schema import register_type
 
 Unknown: TypeAlias = Mapping[str, msgspec.Raw]
+_NOTHING: Final[Unknown] = MappingProxyType({})
 
 
 @attrs.frozen
@@ -29,10 +31,10 @@ class ResultError:
     message: str
     op: str = ""
     ambiguous: bool = attrs.field(default=False, eq=False)
-    unknown: Unknown = attrs.field(factory=dict[str, msgspec.Raw], eq=False, repr=False)
+    unknown: Unknown = attrs.field(default=_NOTHING, eq=False, repr=False)
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)  # made at each call, and dearer with slots
 class TrackerResult:
     """The envelope of one operation.
 
@@ -50,7 +52,7 @@ class TrackerResult:
     id: str = ""
     error: ResultError | None = None
     raw_json: str | None = attrs.field(default=None, eq=False, repr=False)
-    unknown: Unknown = attrs.field(factory=dict[str, msgspec.Raw], eq=False, repr=False)
+    unknown: Unknown = attrs.field(default=_NOTHING, eq=False, repr=False)
 
     @property
     def is_retryable(self) -> bool:

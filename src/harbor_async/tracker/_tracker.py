@@ -78,7 +78,7 @@ class Tracker:
 
     def can_look(self, args: TrackerArgs) -> bool:
         """Say whether ``is_done`` can tell."""
-        return (self.finder if args.op is Op.COMMENT else self.reader) is not None
+        return (self.finder if args.op == Op.COMMENT else self.reader) is not None
 
     async def is_done(self, args: TrackerArgs, key: str) -> bool:
         """Say whether the effect of an operation is there; False where the tracker cannot tell."""
