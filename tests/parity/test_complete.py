@@ -10,12 +10,16 @@ from tests.parity.test_invoke import ARGUMENTS, OUTCOMES
 from tests.parity.test_invoke_types import CODEC, REGISTRATION
 from tests.parity.test_policy_traces import TRACES
 from tests.parity.test_policy_values import CLASSES, RESOLVED, WAITS
+from tests.parity.test_tracker_values import RETRYABLE, ROUNDTRIP, SCHEMA
+from tests.parity.test_tracker_write import JSON, RUN
 
 SECTIONS = [
     *(RESOLVED, WAITS, CLASSES, TRACES),
     *(SEQUENCES, FILTERS, COPIES, MIME),
     SCHEMAS,
     *(ARGUMENTS, OUTCOMES, CODEC, REGISTRATION),
+    *(SCHEMA, RETRYABLE, ROUNDTRIP),
+    *(RUN, JSON),
 ]
 
 
