@@ -58,9 +58,14 @@ class TrackerWrite:
         Raises:
             InvalidToolError: ``timeout`` is no finite number of seconds ≥ 0.
         """
-        fields = {"op": args.op, "id": args.id}
-        given = {"body": args.body, "toState": args.to_state, "reason": args.reason, "prURL": args.pr_url}
-        arguments = {**fields, **{name: value for name, value in given.items() if value is not None}}
+        arguments = {
+            "op": args.op,
+            "id": args.id,
+            "body": args.body,
+            "toState": args.to_state,
+            "reason": args.reason,
+            "prURL": args.pr_url,
+        }
         return _answer(await self.descriptor.invoke(arguments, timeout=timeout), arguments)
 
     async def run_json(self, text: str | bytes, *, timeout: float | None = None) -> TrackerResult:

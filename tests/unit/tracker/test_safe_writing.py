@@ -7,15 +7,15 @@ import pytest
 
 from harbor_async import Backoff, Catalog, Delivery, ErrorCategory, Runtime, ToolCall, ToolPolicy, ToolResult
 from harbor_async.testing import cancel_sweep
-from harbor_async.tracker import NAME, TrackerError, tracker_write
+from harbor_async.tracker import NAME, TrackerError, TrackerResult, tracker_write
 from tests.unit.tracker import memory
 from tests.unit.tracker.memory import EFFECT, POINTS, POLICY, Memory, Readable
 
 OPERATIONS = {
     "comment": {"op": "comment", "id": "T-1", "body": "done"},
-    "transition": {"op": "transition", "id": "T-1", "toState": "In Review"},
+    "transition": {"op": "transition", "id": "T-1", "toState": " In Review "},
     "close": {"op": "close", "id": "T-1"},
-    "link_pr": {"op": "link_pr", "id": "T-1", "prURL": "https://example.org/pull/1"},
+    "link_pr": {"op": "link_pr", "id": "T-1", "prURL": " https://example.org/pull/1\n"},
 }
 UNKNOWN = [memory.hang, memory.lose_connection, memory.answer_nonsense]
 each_op = pytest.mark.parametrize("op", OPERATIONS)
@@ -24,7 +24,7 @@ each_op = pytest.mark.parametrize("op", OPERATIONS)
 def effect(op: str) -> tuple[str, str, str]:
     """Return what is in the tracker after an operation has happened once."""
     op, id, *value = OPERATIONS[op].values()
-    return op, id, *(value or [""])
+    return op, id, "".join(value).strip()
 
 
 async def invoke(tracker: Memory, op: str, policy: ToolPolicy = POLICY, **options: Any) -> ToolResult:
@@ -61,6 +61,31 @@ async def test_a_write_that_cannot_be_looked_for_is_not_repeated(op: str) -> Non
             assert (True, False) == (result.error.ambiguous, result.is_retryable)
             assert "may have happened" in result.content
             assert ([effect(op)] if point >= EFFECT else []) == tracker.effects
+
+
+class Finds(Memory):
+    """A tracker that can be asked for comments alone."""
+
+    find_comment = Readable.find_comment
+
+
+class Reads(Memory):
+    """A tracker that can be asked for issues alone, which tell nothing of comments."""
+
+    get = Readable.get
+
+
+@pytest.mark.virtual
+@each_op
+async def test_each_look_serves_its_own_operations(op: str) -> None:
+    """A tracker that finds comments repeats comments, one that reads issues the rest; the others end unclear."""
+    for kind, can_look in ((Finds, op == "comment"), (Reads, op != "comment")):
+        tracker = kind(memory.lose_connection, point=0, times=1)
+        result = await invoke(tracker, op)
+        if can_look:
+            assert ("succeeded", 2, [effect(op)]) == (result.outcome, result.attempts, tracker.effects)
+        else:
+            assert ("failed", 1, True) == (result.outcome, result.attempts, result.error.ambiguous)
 
 
 @pytest.mark.virtual
@@ -147,8 +172,12 @@ async def test_a_deadline_at_any_time_leaves_at_most_one(op: str, kind: type[Mem
         if result.outcome == "succeeded":
             assert [effect(op)] == tracker.effects
         else:
-            assert '"category":"timeout"' in result.content
-            assert '"outcome":"failed"' in result.content
+            envelope = TrackerResult.from_json(result.content)
+            assert ("failed", "timeout") == (envelope.outcome, envelope.error.category)
+            if result.attempts == 0:
+                assert ([], False) == (tracker.effects, result.error.ambiguous)
+            elif kind is Memory:
+                assert result.error.ambiguous
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])

@@ -90,9 +90,10 @@ async def test_run_json_answers_whatever_it_is_given(text: str | bytes) -> None:
     assert ("failed", "", "", "validation") == (result.outcome, result.op, result.id, result.error.category)
 
 
-async def test_a_text_over_the_limit_is_not_read_for_its_words() -> None:
-    """Five megabytes are refused by their size, and are not parsed to say what was in them."""
-    text = '{"op":"close","id":"T-1","reason":"' + "x" * 5_000_000 + '"}'
+@pytest.mark.parametrize("more", ['"' + "x" * 5_000_000 + '"', "[" * 64 + "]" * 64], ids=["size", "depth"])
+async def test_a_text_over_the_limits_is_not_read_for_its_words(more: str) -> None:
+    """Five megabytes, or more than 64 levels, are refused for that, and are not parsed to say what was in them."""
+    text = f'{{"op":"close","id":"T-1","reason":"","x":{more}}}'
     result = await TrackerWrite(Memory()).run_json(text)
     assert ("", "validation") == (result.op, result.error.category)
 
