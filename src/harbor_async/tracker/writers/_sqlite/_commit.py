@@ -8,7 +8,7 @@ next in the line leads. Nothing runs that does not belong to a waiting caller.
 
 import sqlite3
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final
 
@@ -48,21 +48,18 @@ class _Write:
         self.is_stored = False
         self.error: TrackerError | None = None
 
-    def apply(self, connection: sqlite3.Connection) -> None:
-        """Do it in the running transaction, or undo it and note why.
-
-        Raises:
-            sqlite3.Error: SQLite has rolled the whole transaction back.
-        """
-        connection.execute("SAVEPOINT one")
+    def apply(self, connection: sqlite3.Connection) -> bool:
+        """Do it in the running transaction, or undo it and note why; say whether there still is a transaction."""
         try:
+            connection.execute("SAVEPOINT one")
             self._change(connection)
         except (sqlite3.Error, TrackerError) as exc:
-            if not connection.in_transaction:
-                raise
-            connection.execute("ROLLBACK TO one")
             self.error = exc if isinstance(exc, TrackerError) else explain(exc)
+            if not connection.in_transaction:
+                return False
+            connection.execute("ROLLBACK TO one")
         connection.execute("RELEASE one")
+        return True
 
     def answer(self, error: TrackerError | None = None) -> None:
         """Let its task go on."""
@@ -174,27 +171,48 @@ class Commits:
 
     def _transact(self, connection: sqlite3.Connection, group: list[_Write]) -> bool:
         """Do it, in the thread; ``group`` takes the writes that were in it."""
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as exc:
-            if is_busy(exc):
-                return False
-            raise
-        is_committing = False
-        try:
-            while len(group) < _MOST and self._waiting:
-                write = self._waiting.popleft()
-                if take(write.turn) is not None:
-                    group.append(write)
-                    write.apply(connection)
-            is_committing = True
-            connection.execute("COMMIT")
-            for write in group:
-                write.is_stored = True
-        except sqlite3.Error as exc:
-            for write in group:
-                write.error = write.error or explain(exc, is_committing=is_committing)
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+        writes: Iterable[_Write] | None = self._take(group)
+        while writes is not None:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as exc:
+                if not group:
+                    if is_busy(exc):
+                        return False
+                    raise
+                _fail(group, exc)
+                break
+            writes = _fill(connection, group, writes)
         return True
+
+    def _take(self, group: list[_Write]) -> Iterator[_Write]:
+        """Yield the writes that wait, those included that come meanwhile."""
+        while len(group) < _MOST and self._waiting:
+            write = self._waiting.popleft()
+            if take(write.turn) is not None:
+                group.append(write)
+                yield write
+
+
+def _fill(connection: sqlite3.Connection, group: list[_Write], writes: Iterable[_Write]) -> list[_Write] | None:
+    """Do ``writes`` and commit; return those to do again, because one of the group has broken the transaction."""
+    is_committing = False
+    try:
+        for write in writes:
+            if not write.apply(connection):
+                return [other for other in group if other.error is None]
+        is_committing = True
+        connection.execute("COMMIT")
+        for write in group:
+            write.is_stored = True
+    except sqlite3.Error as exc:
+        _fail(group, exc, is_committing=is_committing)
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return None
+
+
+def _fail(group: list[_Write], error: sqlite3.Error, *, is_committing: bool = False) -> None:
+    for write in group:
+        write.error = write.error or explain(error, is_committing=is_committing)
