@@ -7,7 +7,18 @@ from typing import Any
 import anyio
 from anyio.lowlevel import checkpoint
 
-from harbor_async import Backoff, Catalog, Runtime, ToolCall, ToolDescriptor, ToolPolicy, ToolResult, describe
+from harbor_async import (
+    Backoff,
+    Catalog,
+    EventType,
+    Runtime,
+    ToolCall,
+    ToolDescriptor,
+    ToolEvent,
+    ToolPolicy,
+    ToolResult,
+    describe,
+)
 
 LONG = 600.0
 """Seconds that never pass: what waits for so long is cut."""
@@ -49,6 +60,27 @@ SUCCEEDED = ("succeeded", None, 1, None)
 
 def canceled(attempts: int = 1) -> Summary:
     return "failed", "canceled", attempts, "canceled"
+
+
+class Listener:
+    """An event sink that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[ToolEvent] = []
+
+    async def emit(self, event: ToolEvent) -> None:
+        self.events.append(event)
+
+    def types(self, tool: str) -> list[EventType]:
+        """Return the types of the events of a tool's calls, in their order."""
+        return [event.type for event in self.events if event.tool == tool]
+
+
+LAST = {
+    *(EventType.COMPLETED, EventType.FAILED, EventType.INVALID_ARGS),
+    *(EventType.POLICY_EXHAUSTED, EventType.CANCELED, EventType.REJECTED),
+}
+"""The events that end a call."""
 
 
 async def settle() -> None:

@@ -6,9 +6,9 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from harbor_async import Catalog, Limits, Runtime, ToolCall
+from harbor_async import Catalog, EventType, Limits, Runtime, ToolCall, ToolContext
 from tests.cancellation.ways import steal_cancellation
-from tests.conformance.support import SUCCEEDED, call, canceled, invoke, invoke_many, make, settle, summary
+from tests.conformance.support import SUCCEEDED, Listener, call, canceled, invoke, invoke_many, make, settle, summary
 
 
 async def ok() -> str:
@@ -107,6 +107,47 @@ async def test_r003_a_canceled_batch():
     assert [SUCCEEDED, canceled(1), canceled(0)] == [*map(summary, batch.results)]
     assert "A is done" == batch.results[0].value
     assert ["A", "B"] == begun
+
+
+@pytest.mark.parametrize("how", ["raises", "is canceled", "times out"])
+async def test_r004_what_a_call_has_done_stays(how):
+    """Value, events, counters and effects of a call that has finished are not lost when another one fails."""
+    state = []
+    finished = anyio.Event()
+    listener = Listener()
+
+    async def a(context: ToolContext) -> dict[str, int]:
+        state.append("changed")
+        context.report_progress(1, 2, "halfway")
+        if context.attempt == 1:
+            raise ConnectionError("reset")
+        finished.set()
+        return {"made": 7}
+
+    async def b() -> None:
+        await finished.wait()
+        await settle()
+        if how == "raises":
+            raise ValueError("no luck")
+        await anyio.sleep_forever()
+
+    tools = make(a, attempts=2), make(b, timeout=0.05 if how == "times out" else None)
+    async with Runtime(Catalog(tools), sinks=[listener]) as runtime, runtime.batch() as batch:
+        first, second = [batch.start(call(tool)) for tool in tools]
+        await first.result()
+        if how == "is canceled":
+            batch.cancel()
+        await second.result()
+    done, failed = batch.results
+    assert ("succeeded", None, 2, None) == summary(done)
+    assert ({"made": 7}, {"made": 7}) == (done.value, done.to_wire()["value"])
+    assert ["changed"] * 2 == state
+    run = [EventType.ATTEMPT, EventType.PROGRESS]
+    assert [EventType.INVOKED, *run, EventType.RETRY, *run, EventType.COMPLETED] == listener.types("a")
+    last = [event for event in listener.events if event.tool == "a"][-1]
+    assert (2, "succeeded") == (last.attempts, last.outcome)
+    assert "failed" == failed.outcome
+    assert {"raises": "unknown", "is canceled": "canceled", "times out": "timeout"}[how] == failed.error.category
 
 
 async def test_r014_three_kinds_of_end():

@@ -26,6 +26,8 @@ from tests.unit.thread.gate import PATIENCE, Gate, assert_free, limited
 
 timed = pytest.mark.timed(grace=PATIENCE)
 LEFT = ("failed", "timeout", 1, "unsafe")
+REAL_TIMEOUT = 0.25
+"""Seconds of a timeout in real time: more than a thread takes to begin, since one that comes late never does."""
 NEVER_BEGUN = ("timed_out", "timeout", 0, "deadline")
 
 
@@ -52,10 +54,11 @@ async def test_n07_sync_deadline(pace, gate: Gate):
         gate.hold()
         return "v"
 
-    timeout = pace(0.1, 0.03)
+    timeout = pace(0.1, REAL_TIMEOUT)
     async with limited(make(held, timeout=timeout)) as runtime:
         result = await answered(pace, gate, partial(runtime.invoke, "held"), timeout)
         assert 1 == gate.live  # the answer has come all the same
+        assert (1, 1) == (runtime.statistics().threads, runtime.statistics().background)
         gate.open()
         await assert_free(runtime)
     assert LEFT == summary(result)
@@ -72,12 +75,13 @@ async def test_n07b_thread_cap(pace, gate: Gate):
     def held() -> None:
         gate.hold()
 
-    timeout, deadline = pace(0.02, 0.02), pace(0.1, 0.3)
+    timeout, deadline = pace(0.02, REAL_TIMEOUT), pace(0.1, 2 * REAL_TIMEOUT)
     async with limited(make(held, timeout=timeout), threads=2) as runtime:
         calls = [ToolCall(str(number), "held") for number in range(10)]
         ask = partial(runtime.invoke_many, calls, timeout=deadline)
         results = await answered(pace, gate, ask, timeout, deadline - timeout, threads=2)
         assert (2, 2, 2) == (gate.live, gate.peak, gate.runs)
+        assert (2, 2) == (runtime.statistics().threads, runtime.statistics().background)
         gate.open()
         await gate.went(2)
         await assert_free(runtime)
@@ -132,7 +136,7 @@ async def test_r063_a_queued_call_that_is_canceled():
 async def test_r005_a_nested_thread_is_joined(pace, gate: Gate):
     """A plain tool without a timeout, called by one whose timeout passes, is joined and never dropped in silence."""
     log = []
-    timeout, longer = pace(0.05, 0.02), pace(0.1, 0.05)
+    timeout, longer = pace(0.05, REAL_TIMEOUT), pace(0.1, 0.05)
 
     def inner() -> str:
         gate.hold()
@@ -170,26 +174,35 @@ async def test_r005_a_nested_thread_is_joined(pace, gate: Gate):
 @timed
 async def test_r008_hung_threads_hold_up_nobody(pace, gate: Gate):
     """Of fifty places five hang: 295 quick calls succeed, five are left, and their places come back in the end."""
+    timeout = pace(0.05, REAL_TIMEOUT)
+    hung = []
 
-    def work(n: int) -> int:
-        if n < 5:
-            gate.hold()
-        return n
+    def held() -> None:
+        gate.hold()
 
     def quick(n: int) -> int:
         return n
 
-    async with limited(make(work, timeout=0.05), make(quick), threads=50, max_running=50) as runtime:
-        calls = [ToolCall(str(n), "work" if n < 5 else "quick", {"n": n}) for n in range(300)]
-        results = await answered(pace, gate, partial(runtime.invoke_many, calls), 0.05, threads=5)
+    async with limited(make(held, timeout=timeout), make(quick), threads=50, max_running=50) as runtime:
+
+        async def hang() -> None:
+            hung.extend(await runtime.invoke_many([ToolCall(str(n), "held") for n in range(5)]))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(hang)
+            await gate.came(5)
+            results = await runtime.invoke_many([ToolCall(str(n), "quick", {"n": n}) for n in range(295)])
+            await pace.pass_time(timeout)
         assert 5 == gate.live
+        assert (5, 5) == (runtime.statistics().threads, runtime.statistics().background)
         gate.open()
         await gate.went(5)
         await assert_free(runtime)
-    assert [LEFT] * 5 == [*map(summary, results[:5])]
-    assert [True] * 5 == [result.error.background for result in results[:5]]
-    assert [SUCCEEDED] * 295 == [*map(summary, results[5:])]
-    assert list(range(5, 300)) == [result.value for result in results[5:]]
+        assert (0, 0) == (runtime.statistics().threads, runtime.statistics().background)
+    assert [SUCCEEDED] * 295 == [*map(summary, results)]
+    assert list(range(295)) == [result.value for result in results]
+    assert [LEFT] * 5 == [*map(summary, hung)]
+    assert [True] * 5 == [result.error.background for result in hung]
 
 
 async def test_r044_a_thread_of_its_own():
@@ -243,7 +256,7 @@ async def test_r075_leaked_threads_are_capped(pace, gate: Gate):
     def quick() -> str:
         return "v"
 
-    timeout, deadline = pace(1.0, 0.02), pace(3.0, 0.3)
+    timeout, deadline = pace(1.0, REAL_TIMEOUT), pace(3.0, 2 * REAL_TIMEOUT)
     async with limited(make(held, timeout=timeout), make(quick), threads=4) as runtime:
         calls = [ToolCall(str(number), "held") for number in range(20)]
         ask = partial(runtime.invoke_many, calls, timeout=deadline)
@@ -265,6 +278,7 @@ async def test_r075_leaked_threads_are_capped(pace, gate: Gate):
         else:
             waited = await ask()
         assert (4, 4, 4) == (gate.live, gate.peak, gate.runs)
+        assert (4, 4) == (runtime.statistics().threads, runtime.statistics().background)
         gate.open()
         await gate.went(4)
         answer = await runtime.invoke("quick")
