@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
-from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,11 +14,11 @@ import typer
 from stamina.instrumentation import set_on_retry_hooks
 
 from .._catalog import Catalog
-from .._policy import check_seconds
 from .._results import ToolCall, ToolResult
 from .._runtime import Runtime
-from ..errors import InvalidToolError
+from . import _tracker
 from ._load import find_tool, load_catalog
+from ._options import BackendName, BackendOption, TimeoutOption, check_timeout
 from ._report import make_console, show_summary, show_tools, watch_nothing, watch_progress
 from ._run import SIGINT_CODE, Job, encode_record, invoke, run_job, stop_at_signal
 from ._usage import UsageError, reason
@@ -28,33 +27,20 @@ from ._usage import UsageError, reason
 _CommandLineError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
-class BackendName(StrEnum):
-    """The event loops to run on."""
-
-    ASYNCIO = "asyncio"
-    TRIO = "trio"
-
-
 CatalogArgument = Annotated[
     str,
     typer.Argument(metavar="CATALOG", help="module:attribute, or the path of a Python file with :attribute."),
 ]
 ToolArgument = Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name.")]
-BackendOption = Annotated[BackendName, typer.Option("--backend", help="The event loop to run on.")]
-TimeoutOption = Annotated[
-    float | None,
-    typer.Option(
-        "--timeout", metavar="SECONDS", help="The deadline of each call, its retries included.", show_default="none"
-    ),
-]
 
 app = typer.Typer(
     name="harbor-async",
-    help="Look at the tools of a catalog, and run calls of them. CATALOG is code: it is imported and runs.",
+    help="Run the tools of a catalog, and keep a tracker. CATALOG is code: it is imported and runs.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(_tracker.app, name="tracker")
 
 
 def run_app(argv: Sequence[str] | None = None) -> int:
@@ -128,7 +114,7 @@ def call(
     timeout: TimeoutOption = None,
 ) -> int:
     """Run one call and print its result."""
-    _check_timeout(timeout)
+    check_timeout(timeout)
     loaded = load_catalog(catalog)
     name = find_tool(loaded, tool).name
     data = sys.stdin.buffer.read() if arguments == "-" else os.fsencode(arguments)
@@ -174,7 +160,7 @@ def run(
 
     Exit code: 0 if all succeeded, 1 if some failed, 2 for wrong usage, 130 after Ctrl-C.
     """
-    _check_timeout(timeout)
+    check_timeout(timeout)
     loaded = load_catalog(catalog)
     with _open_calls(calls) as source, _open_results(output, source) as sink:
         is_shown = sys.stderr.isatty() and not os.isatty(sink)
@@ -184,13 +170,6 @@ def run(
             ending = anyio.run(run_job, job, watch, backend=backend.value)
     show_summary(ending, make_console(stderr=output is None))
     return ending.exit_code
-
-
-def _check_timeout(timeout: float | None) -> None:
-    try:
-        check_seconds("--timeout", timeout)
-    except InvalidToolError as exc:
-        raise UsageError(str(exc)) from exc
 
 
 @contextmanager

@@ -32,6 +32,11 @@ def show_tools(tools: Iterable[Tool]) -> None:
     for tool in tools:
         effect = tool.side_effect.value if tool.declares_effect or tool.side_effect != "stateful" else "-"
         table.add_row(tool.name, effect, tool.description.strip().partition("\n")[0])
+    print_table(table)
+
+
+def print_table(table: Table) -> None:
+    """Print a table on standard output."""
     console = make_console()
     with console.capture() as capture:
         console.print(table)
