@@ -16,14 +16,27 @@ FIND_PYTHON = $(firstword $(foreach p,python3.11 python3 python3.12 python3.13 p
 help: ## Say what there is to make.
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.package ## Run a file of tool calls and show the results.
+demo: $(VENV)/.package ## Run files of tool calls, writes to a tracker among them, and show the results.
 	@mkdir -p build
-	$(BIN)/harbor-async tools examples/catalog.py:catalog
+	@rm -f build/issues.db build/issues.db-wal build/issues.db-shm
+	$(BIN)/harbor-async tracker init build/issues.db
+	$(BIN)/harbor-async tracker add build/issues.db T-1 'The pump drips'
+	$(BIN)/harbor-async tracker add build/issues.db T-2 'Article QX-9999 cannot be ordered'
+	$(BIN)/harbor-async tracker add build/issues.db T-3 'Refunds are slow'
 	@echo
-	$(BIN)/harbor-async run examples/catalog.py:catalog examples/calls.jsonl -o build/demo.jsonl || test $$? -eq 1
+	$(BIN)/harbor-async tools examples/tracker.py
 	@echo
-	@echo 'The failures are meant: the file holds broken lines, wrong arguments, slow and failing tools, and exit code 1'
-	@echo 'says so. Each call has its answer in build/demo.jsonl, as a success, a refusal and a cut connection:'
+	TRACKER=build/issues.db $(BIN)/harbor-async run examples/tracker.py examples/tracker_calls.jsonl -o build/tracker.jsonl || test $$? -eq 1
+	@echo
+	$(BIN)/harbor-async tracker list build/issues.db
+	@echo
+	$(BIN)/harbor-async tracker history build/issues.db T-1
+	@echo
+	@echo 'The four failures are meant: a state and an issue that are not there, a blank comment, an unknown operation.'
+	@echo 'A larger file, with slow and failing tools, broken lines and wrong arguments:'
+	$(BIN)/harbor-async run examples/catalog.py examples/calls.jsonl -o build/demo.jsonl || test $$? -eq 1
+	@echo
+	@echo 'Each call has its answer in build/demo.jsonl, as a success, a refusal and a cut connection:'
 	@for call in call_001 call_110 call_060; do grep -m 1 "\"id\":\"$$call\"" build/demo.jsonl; done
 
 test: $(VENV)/.test ## Run the tests, on asyncio and trio.
