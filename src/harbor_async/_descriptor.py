@@ -8,7 +8,6 @@ from random import Random
 from threading import get_ident
 from types import CoroutineType
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, cast
-from uuid import uuid4
 
 import attrs
 
@@ -48,7 +47,7 @@ class Link:
     def key(self) -> str:
         call = self._call
         if not call.key:
-            call.key = uuid4().hex
+            call.key = call.host.make_key()
         return call.key
 
     def time(self) -> float:

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, Self
 import anyio
 import attrs
 
-from ._backend import Backend
+from ._backend import Backend, find_interrupt
 from ._categories import ErrorCategory, ErrorClass, Outcome, Transport
 from ._context import Identity
 from ._crew import Crew, make_crew
@@ -190,11 +190,11 @@ class Outlets:
         try:
             with anyio.move_on_after(_PATIENCE) as scope:
                 await outlet.sink.emit(event)
-        except self._backend.canceled as exc:
-            if stop.cancel_called:
+        except BaseException as exc:
+            if isinstance(exc, GeneratorExit) or find_interrupt(exc) is not None:
                 raise
-            outlet.report("was canceled", exc)
-        except Exception as exc:  # noqa: BLE001 - a sink changes nothing
+            if stop.cancel_called and isinstance(exc, self._backend.canceled):
+                raise
             outlet.report("failed", exc)
         else:
             if scope.cancelled_caught:

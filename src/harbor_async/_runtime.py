@@ -24,7 +24,7 @@ from ._limits import Limits
 from ._policy import check_seconds
 from ._results import Arguments, ToolCall, ToolResult
 from ._serve import ask, call_function, decode, run_in_turn
-from ._shell import run
+from ._shell import run, run_at_once
 from ._statistics import Statistics, count
 from ._stream import Stream
 from ._tool import Approve
@@ -184,7 +184,12 @@ class Runtime:
         if isinstance(begun, ToolResult):
             return begun
         try:
-            ended = await self._run(begun)
+            if begun.bound is None or begun.ticket is not None:
+                ended = await self._run(begun)
+            else:
+                ended, rest = run_at_once(begun)
+                if rest is not None:
+                    ended = await rest
         except BaseException:
             abandon(begun)
             raise

@@ -1,6 +1,6 @@
 """The way of one call: approval, decoding, its turn, the shell."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, cast
 
 from ._admit import admit, begin, needs_turn
@@ -10,7 +10,7 @@ from ._categories import Delivery, ErrorCategory, Outcome
 from ._context import Identity
 from ._events import EventType
 from ._limiter import Ticket
-from ._shell import guard, run
+from ._shell import guard, run, run_at_once
 from ._trouble import GONE, Gone, Trouble
 from .errors import InvalidArgumentsError, ToolCanceledError, ToolError, ToolTimeoutError
 
@@ -69,9 +69,13 @@ async def call_function(
     bound = function.bind(args, kwargs)
     call = Call(host, function, "", None, identity=identity)
     call.bound = bound
-    refused = begin(call) or (admit(call) if needs_turn(call) else None)
     try:
-        ended = refused or await (run(call) if call.ticket is None else run_in_turn(call))
+        ended: Any = begin(call) or (admit(call) if needs_turn(call) else None)
+        if ended is None:
+            rest: Coroutine[Any, Any, Any] | None
+            ended, rest = run_at_once(call) if call.ticket is None else (None, run_in_turn(call))
+            if rest is not None:
+                ended = await rest
     except BaseException:
         abandon(call)
         raise
@@ -84,7 +88,7 @@ async def call_function(
     try:
         raise _error(call, ended)
     finally:
-        del refused, ended  # or the traceback of the error holds this frame, and the frame the error
+        del ended  # or the traceback of the error holds this frame, and the frame the error
 
 
 def _error(call: Call, trouble: Trouble) -> BaseException:

@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Gener
 from contextlib import AbstractContextManager, suppress
 from contextvars import Context, copy_context
 from types import CoroutineType, coroutine
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import anyio
+import attrs
 import stamina
 
 from ._backend import find_interrupt
@@ -26,7 +27,6 @@ from ._trouble import (
     Trouble,
     attempt_timed_out,
     canceled,
-    is_uncertain,
     raised,
     rejected,
     timed_out,
@@ -34,7 +34,30 @@ from ._trouble import (
 )
 
 
-async def run(call: Call) -> Any:
+def run_at_once(call: Call) -> tuple[Any, Coroutine[Any, Any, Any] | None]:
+    """Run the call's function in the caller's task as far as its first wait.
+
+    What ends before has let nobody else run, so that it needs neither a coroutine of ours nor a scope.
+
+    Returns:
+        What ``run`` returns; or None and the coroutine that goes on from there and returns that.
+    """
+    backend = call.backend
+    if not backend.steps_first or call.function.is_sync:
+        return None, run(call)
+    place, pending, outer = backend.enter()
+    now = backend.time()
+    context = copy_context()
+    if outer <= now or now >= call.deadline:
+        return None, _attempt(call, context)
+    limit = _begin(call, context, now)
+    steps, step, error = _step(call, context)
+    if steps is None and error is None and call.attempt_deadline > backend.time() and backend.is_free(place, outer):
+        return step, None
+    return None, _attempt(call, context, (place, pending, limit, steps, step, error))
+
+
+def run(call: Call) -> Coroutine[Any, Any, Any]:
     """Run the call's function under its policy.
 
     Returns:
@@ -43,29 +66,30 @@ async def run(call: Call) -> Any:
     Raises:
         BaseException: The caller's own cancellation or an interrupt, when the call is no child task.
     """
-    crew = call.crew
     # The caller's task waits here, so that its context stays as it is. A child task has one to itself, which its first
     # attempt may have; the others begin with what it was before.
     # With listeners it is stepped by hand all the same, so that one that goes on after a cancel can be told of.
-    context = copy_context() if crew is None or call.host.outlets is not None else None
-    # Known to the calls that are made from within, where it has something that they could wait for. For every call it
-    # would make a batch of 10,000 a quarter dearer.
-    is_known = call.ticket is not None or call.function.is_sync
-    if is_known:
-        CURRENT.set(call) if context is None else context.run(CURRENT.set, call)
+    context = copy_context() if call.crew is None or call.host.outlets is not None else None
+    return _run_in_threads(call, context) if call.function.is_sync else _attempt(call, context)
+
+
+async def _run_in_threads(call: Call, context: Context | None) -> Any:
+    ended: Any = await _attempt_in_thread(call, context)
+    return await _run_again(call, ended) if type(ended) is Trouble and ended.stop_reason is None else ended
+
+
+async def _run_again(call: Call, trouble: Trouble) -> Any:
+    """Run the call's function again as long as its policy and its troubles, the first of which is given, allow it."""
+    ended: Any = trouble
+    del trouble
+    was_ambiguous = False
     retries: _Retries | None = None
-    ended: Any = None
     try:
-        while True:
-            if call.function.is_sync:
-                ended = await _attempt_in_thread(call, context)
-            else:
-                ended = await _attempt(call, context)
-            if type(ended) is not Trouble or ended.stop_reason is not None:
-                return ended
+        while type(ended) is Trouble and ended.stop_reason is None:
+            was_ambiguous = was_ambiguous or ended.failure.ambiguous
             wait = _plan(call, ended)
             if wait is None:
-                return ended
+                break
             if call.host.outlets is not None:
                 failure = ended.failure
                 call.tell(EventType.RETRY, wait=wait, category=failure.category, error_class=failure.error_class)
@@ -73,11 +97,18 @@ async def run(call: Call) -> Any:
                 retries = _Retries(call.function.policy)
             cut = await retries.wait(call, ended, wait)
             if cut is not None:
-                return cut
+                ended = cut
+                break
             without_traceback(ended.error)  # it has been told to the host, and holds the frames of the attempt
-            context = copy_context() if crew is None else call.context.copy()
-            if is_known:
-                context.run(CURRENT.set, call)
+            context = copy_context() if call.crew is None else call.context.copy()
+            if call.function.is_sync:
+                ended = await _attempt_in_thread(call, context)
+            else:
+                ended = await _attempt(call, context, is_last=True)
+        if was_ambiguous and type(ended) is Trouble:
+            # An effect that an earlier attempt may have had does not go away with what the last one says.
+            ended.failure = attrs.evolve(ended.failure, ambiguous=True)
+        return ended
     finally:
         ended = retries = None  # or the traceback of a kept error holds this frame, and the frame the error
 
@@ -86,7 +117,7 @@ async def _attempt_in_thread(call: Call, context: Context | None) -> Any:
     """Run a synchronous function once, when there is a place for its thread; the answers are those of ``_attempt``."""
     threads = call.host.threads
     if threads is None:
-        return await _attempt(call, context)
+        return await _attempt(call, context, is_last=True)
     place = call.thread = threads.join()
     try:
         cut = None
@@ -94,7 +125,7 @@ async def _attempt_in_thread(call: Call, context: Context | None) -> Any:
             if any(caller.is_in_thread and caller.host.threads is threads for caller in call.callers()):
                 return rejected(call, _NO_THREAD)
             cut = await guard(call, place.wait)
-        return await _attempt(call, context) if cut is None else cut
+        return await _attempt(call, context, is_last=True) if cut is None else cut
     finally:
         if call.thread is place:  # no thread has taken it over
             place.leave()
@@ -105,12 +136,19 @@ _NO_THREAD: Final = (
 )
 
 
-async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, PLR0912, PLR0915 - one, top to bottom
-    """Run the function once.
+async def _attempt(  # noqa: C901, PLR0912, PLR0915 - one, top to bottom
+    call: Call, context: Context | None, first: "_First | None" = None, *, is_last: bool = False
+) -> Any:
+    """Run the function once, and again if the policy has it so.
 
-    In a ``context`` it is stepped by hand as far as its first wait, and gets its scope there, below those that it has
-    entered itself by then. What ends before has let nobody else run, so that it needs no scope to be canceled by, and a
-    scope with its timer would cost as much as all the rest.
+    Outside of a crew it is stepped by hand as far as its first wait, and gets its scope there, below those that it has
+    entered itself by then.
+
+    Args:
+        call: The call.
+        context: In which context variables its function is run; None: in those of this task.
+        first: The attempt so far, when it has begun.
+        is_last: Whether it is run once only.
 
     Returns:
         The value, a ``Trouble`` or ``GONE``.
@@ -119,47 +157,43 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
         BaseException: As ``run``.
     """
     backend, crew = call.backend, call.crew
-    place, pending, outer = backend.enter()
-    now = backend.time()
-    if crew is not None:
-        if crew.has_canceled(pending):
-            return GONE  # before this task had a scope in which the crew could find it
-    elif outer <= now:
-        await backend.leave(pending, None)
-    if call.is_canceled:
-        return canceled(call, None, in_attempt=False)
-    if now >= call.deadline:
-        return timed_out(call, None, in_attempt=False)
-    call.attempts += 1
-    if call.host.outlets is not None:
-        call.tell(EventType.ATTEMPT)
-    timeout = call.function.policy.timeout
-    limit = math.inf if timeout is None else now + timeout
-    deadline = call.attempt_deadline = min(limit, call.deadline)
-    value: Any = None
-    error: BaseException | None = None
     steps: Coroutine[Any, Any, Any] | None = None
+    step: Any = None
+    error: BaseException | None = None
+    if first is not None:
+        place, pending, limit, steps, step, error = first
+    else:
+        place, pending, outer = backend.enter()
+        now = backend.time()
+        if crew is not None:
+            if crew.has_canceled(pending):
+                return GONE  # before this task had a scope in which the crew could find it
+        elif outer <= now:
+            await backend.leave(pending, None)
+        if call.is_canceled:
+            return canceled(call, None, in_attempt=False)
+        if now >= call.deadline:
+            return timed_out(call, None, in_attempt=False)
+        limit = _begin(call, context, now)
+    deadline = call.attempt_deadline
     scope: anyio.CancelScope | None = None
     if crew is not None:
         scope = crew.enter_scope(call, deadline)
     elif not backend.steps_first:
         scope = call.scope = backend.enter_scope(place, deadline)
+    value: Any = None
     try:
         try:
             if context is None:
                 value = await call.function.start(call)
             else:
-                steps = _as_coroutine(context.run(call.function.start, call))
-                step = context.run(steps.send, None)
-                if scope is None:
-                    scope = call.scope = backend.enter_scope(place, deadline)
-                value = await _go_on(call, context, steps, step)
-        except StopIteration as stop:  # of the first step: the function has ended without a wait
-            value, error = stop.value, stop if steps is None else None
-            # By now the function itself may have canceled its caller, where there is a scope to cancel.
-            is_free = backend.is_free(place, outer) and not call.is_canceled
-            if error is None and is_free and deadline > backend.time():
-                return value
+                if first is None:
+                    steps, step, error = _step(call, context)
+                if steps is not None:
+                    if scope is None:
+                        scope = call.scope = backend.enter_scope(place, deadline)
+                    step = await _go_on(call, context, steps, step)
+                value = step
         except BaseException as exc:  # noqa: BLE001 - the one place; what is not ours to end leaves again below
             error = exc
         finally:
@@ -171,9 +205,50 @@ async def _attempt(call: Call, context: Context | None) -> Any:  # noqa: C901, P
                     error = error or exc
         while (settled := _settle(call, error, limit, pending, in_attempt=True)) is _OUTSIDE:
             await backend.leave(pending, error)
-        return value if settled is None else settled
+        if settled is None:
+            return value
+        if type(settled) is not Trouble or settled.stop_reason is not None or is_last:
+            return settled
+        return await _run_again(call, settled)
     finally:
-        error = value = settled = None  # as above
+        error = value = settled = first = step = None  # or the traceback of the error holds this frame
+
+
+def _begin(call: Call, context: Context | None, now: float) -> float:
+    """Count an attempt that begins ``now``, and return when its timeout passes."""
+    if call.ticket is not None or call.function.is_sync:
+        # Known to the calls that are made from within, since it has something that they could wait for. For every
+        # call it would make a batch of 10,000 a quarter dearer.
+        CURRENT.set(call) if context is None else context.run(CURRENT.set, call)
+    call.attempts += 1
+    if call.host.outlets is not None:
+        call.tell(EventType.ATTEMPT)
+    timeout = call.function.policy.timeout
+    limit = math.inf if timeout is None else now + timeout
+    call.attempt_deadline = min(call.deadline, limit)
+    return limit
+
+
+_First: TypeAlias = tuple[Any, int, float, Coroutine[Any, Any, Any] | None, Any, BaseException | None]
+"""Place, pending cancellations, when the timeout passes, and what ``_step`` gave."""
+
+
+def _step(call: Call, context: Context) -> tuple[Coroutine[Any, Any, Any] | None, Any, BaseException | None]:
+    """Begin to run the function: its rest and what that waits for, None and the value, or what it raised."""
+    try:
+        steps, step = context.run(_take_step, call)
+    except BaseException as exc:  # noqa: BLE001 - judged where the others are
+        return None, None, exc
+    return steps, step, None
+
+
+def _take_step(call: Call) -> tuple[Coroutine[Any, Any, Any] | None, Any]:
+    awaitable = call.function.start(call)
+    steps = cast("Coroutine[Any, Any, Any]", awaitable) if type(awaitable) is CoroutineType else _await(awaitable)
+    try:
+        return steps, steps.send(None)
+    except StopIteration as stop:
+        return None, stop.value
 
 
 _OUTSIDE: Final = Gone()
@@ -211,12 +286,6 @@ def _go_on(call: Call, context: Context, steps: Coroutine[Any, Any, Any], step: 
 _MANY_IGNORED: Final = 3
 """Cancellations of one attempt after which the function has waited again. One is a shielded cleanup; a function that
 keeps on swallowing them is canceled again at every turn of the loop."""
-
-
-def _as_coroutine(awaitable: Awaitable[Any]) -> Coroutine[Any, Any, Any]:
-    if type(awaitable) is CoroutineType:
-        return cast("Coroutine[Any, Any, Any]", awaitable)
-    return _await(awaitable)
 
 
 async def _await(awaitable: Awaitable[Any]) -> Any:
@@ -296,7 +365,7 @@ def _settle(  # noqa: C901, PLR0911, PLR0912 - one answer a row
         return attempt_timed_out(call, error, now - limit)
     if error is None:
         return None
-    if isinstance(single_leaf(error), call.backend.canceled):
+    if isinstance(single_leaf(error), call.backend.foreign):
         return canceled(call, error, in_attempt=in_attempt, message=f"{call.function.name!r} was canceled from within")
     return raised(call, error)
 
@@ -353,7 +422,7 @@ def _plan(call: Call, trouble: Trouble) -> float | None:
         call.function.policy,
         cast("Exception", single_leaf(cast("Exception", trouble.error))),
         trouble.verdict,
-        is_effect=is_uncertain(call),
+        is_effect=call.function.tool.declares_effect and not call.function.may_repeat(call),
         attempts=call.attempts,
         remaining=call.deadline - call.backend.time(),
         random=call.host.random,

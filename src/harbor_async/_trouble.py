@@ -51,8 +51,12 @@ GONE: Final = Gone()
 
 
 def is_uncertain(call: Call) -> bool:
-    """Say whether an attempt of ``call`` that is cut now may have had an effect that must not be repeated."""
-    return call.function.tool.declares_effect and not call.function.may_repeat(call)
+    """Say whether an attempt of ``call`` that is cut now may have had an effect that another call must not repeat.
+
+    A tool whose effect may be repeated within one call only is no other here: a new call has a new key.
+    """
+    tool = call.function.tool
+    return tool.declares_effect and not tool.is_idempotent
 
 
 def canceled(call: Call, error: BaseException | None, *, in_attempt: bool, message: str = "") -> Trouble:
@@ -138,7 +142,7 @@ def rejected(call: Call, message: str) -> Trouble:
 
 def faulted(call: Call, error: BaseException) -> Trouble:
     """Answer a child whose task broke, or was canceled before its first step."""
-    if isinstance(error, call.backend.canceled):
+    if isinstance(error, call.backend.foreign):
         return canceled(call, error, in_attempt=False)
     trouble = raised(call, error)
     trouble.stop_reason = "permanent"
@@ -148,8 +152,8 @@ def faulted(call: Call, error: BaseException) -> Trouble:
 def _cause(call: Call, error: BaseException | None) -> BaseException | None:
     """Return what the tool made of its cancellation; a cancellation that came out as itself says nothing."""
     if isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).split(call.backend.canceled)[1]
-    return None if error is None or isinstance(error, call.backend.canceled) else single_leaf(error)
+        error = cast("BaseExceptionGroup[BaseException]", error).split(call.backend.foreign)[1]
+    return None if error is None or isinstance(error, call.backend.foreign) else single_leaf(error)
 
 
 def without_traceback(error: BaseException | None) -> None:

@@ -72,11 +72,8 @@ def _sweep(way: dict[str, Any], body: Body, timeout: float | None) -> int:
 
 @pytest.mark.timeout(120)
 @each_way
-def test_a_cut_leaves_nothing_behind(request, way, cuts):
+def test_a_cut_leaves_nothing_behind(way, cuts):
     """At over 500 turns: no task, thread, place or unanswered call is left, and the cancellation leaves as itself."""
-    if "native" in way:
-        reason = "a call swallows the task.cancel() that is still to be delivered when it begins"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     made = sweep(way, by_handles, at_once, as_they_end, leaving, until_one_succeeds)
     cuts(made)
     assert made > 500
@@ -86,8 +83,6 @@ def test_a_cut_leaves_nothing_behind(request, way, cuts):
 @each_way
 def test_a_cut_of_calls_from_threads_leaves_nothing_behind(way, cuts):
     """The same when the thread of a synchronous tool waits for a call of its own."""
-    if way["backend"] == "asyncio":
-        pytest.xfail("a call from a thread whose own call was canceled before spins for ever")
     made = sweep(way, from_threads)
     cuts(made)
     assert made > 50

@@ -30,10 +30,8 @@ from tests.conformance.support import (
 
 @pytest.mark.timed
 @pytest.mark.parametrize("whose", ["asyncio", "loop"])
-async def test_n01_foreign_cancel(request, pace, whose):
+async def test_n01_foreign_cancel(pace, whose):
     """A cancellation that a library raises by itself ends that call alone, as canceled; the caller lives on."""
-    if whose == "asyncio" and not is_asyncio():
-        request.applymarker(pytest.mark.xfail(strict=True, reason="on trio asyncio's cancellation is unknown"))
 
     async def a() -> None:
         await anyio.sleep(0.01)

@@ -129,12 +129,8 @@ async def test_without_a_look_there_is_no_second_write(op: str) -> None:
     assert ([effect(op)], 1) == (tracker.effects, len(tracker.keys))
 
 
-STICKY = "the core says ambiguous for the last attempt alone, and never for a call that it may repeat"
-
-
 @pytest.mark.virtual
 @pytest.mark.parametrize(("kind", "times"), [(Readable, 4), (Blind, 1)], ids=["always", "once"])
-@pytest.mark.xfail(strict=True, reason=STICKY)
 async def test_a_comment_that_may_be_there_at_the_end_is_not_to_be_sent_again(kind: type[Memory], times: int) -> None:
     """By the key of a new call no comment of an old one is found: so an end that is not clear says that it is not."""
     tracker = kind(memory.hang, point=0, times=times)
