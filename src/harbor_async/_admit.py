@@ -78,7 +78,7 @@ def admit(call: Call) -> Trouble | None:
     if not weight and not slots:
         return None
     if slots and not limiter.is_free(weight, slots):
-        blocked = _blocked(call, slots, held)
+        blocked = _blocked(call, limiter, slots, held)
         if blocked is not None:
             return refusal(OverloadedError(blocked), "rejected", _REJECTED)
     try:
@@ -105,20 +105,36 @@ def _slot(limiter: Limiter, key: Key, held: list[tuple[Call, Ticket]]) -> Slot:
     return limiter.slot(key)
 
 
-def _blocked(call: Call, slots: tuple[Slot, ...], held: list[tuple[Call, Ticket]]) -> str | None:
-    """Say why a call must not wait for ``slots``; None where it may, or has not to."""
-    full = next((slot.key for slot in slots if not slot.room), None)
-    if full is None:
+def _blocked(call: Call, limiter: Limiter, slots: tuple[Slot, ...], held: list[tuple[Call, Ticket]]) -> str | None:
+    """Say why a call must not wait for ``slots``; None where it may, or has not to.
+
+    It may wait for what calls have that are made from within the nearest caller with something that others may wait
+    for. For let some such callers wait for each other, and take the one of them that had its turn last: what it waits
+    for is had by one that had its turn later still.
+    """
+    full = [slot for slot in slots if not slot.room]
+    if not full:
         return None
-    wanted = {slot.key for slot in slots}
     for caller, ticket in held:
-        for slot in ticket.slots:
-            if slot.key not in wanted and slot.key[0] != "tenant":
-                return _deadlock(call, full, caller, _label(slot.key))
+        has = next((slot.key for slot in ticket.slots if slot.key[0] != "tenant"), None)
+        if has is not None:
+            wanted = next((slot.key for slot in full if not _is_within(caller, limiter, slot)), None)
+            if wanted is not None:
+                return _deadlock(call, wanted, caller, _label(has))
+            break
     for caller in call.callers():
         if caller.is_in_thread and caller.host is call.host:
-            return _deadlock(call, full, caller, "a worker thread")
+            return _deadlock(call, full[0].key, caller, "a worker thread")
     return None
+
+
+def _is_within(caller: Call, limiter: Limiter, slot: Slot) -> bool:
+    """Say whether all calls that have ``slot`` are made from within ``caller``."""
+    return all(
+        caller in other.callers()
+        for other in caller.host.in_flight
+        if other.ticket is not None and other.ticket.is_held_in(limiter) and slot in other.ticket.slots
+    )
 
 
 def _deadlock(call: Call, full: Key, caller: Call, has: str) -> str:

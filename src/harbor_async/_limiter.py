@@ -2,12 +2,13 @@
 
 A call takes everything that it needs at once, or waits and holds nothing: so no two waiting calls can block each other.
 Those that need the same things wait in one lane, in the order in which they came. A lane whose slot is full is parked
-at that slot; the others are ready, and wait for a place. So nothing is searched when a place comes free.
+at that slot; the others are ready, and wait for a place. So nothing is searched when a place comes free. Both what is
+parked and what is ready is taken in turn for each tenant.
 """
 
 import math
 from collections import OrderedDict
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 from itertools import count
 from typing import TypeAlias
 from weakref import WeakValueDictionary
@@ -26,7 +27,7 @@ class Slot:
     Attributes:
         key: What it is of; no two in a limiter that are in use have the same.
         room: How many more calls may have it.
-        parked: The lanes that wait for it: first those of calls that need no place, then the others.
+        parked: The lanes that wait for it; None before the first does.
     """
 
     __slots__ = ("__weakref__", "key", "parked", "room")
@@ -35,7 +36,7 @@ class Slot:
         """Open it."""
         self.key = key
         self.room = room
-        self.parked: tuple[Heap, Heap] = ([], [])
+        self.parked: Queue | None = None
 
 
 class Ticket:
@@ -109,10 +110,38 @@ class Lane:
         self.needs = needs
         self.tickets: OrderedDict[Ticket, None] = OrderedDict()
 
+    @property
+    def order(self) -> int:
+        """When its first turn came."""
+        return next(iter(self.tickets)).order
+
 
 Needs: TypeAlias = tuple[int, tuple[Slot, ...], str | None]
 Heap: TypeAlias = list[tuple[int, Lane]]
-"""Lanes by the order of their first turn, which is unique."""
+"""Lanes by the order of their first turn, which is unique, when they were put in: it may have left since."""
+
+
+class Queue:
+    """Lanes that wait for one thing.
+
+    Attributes:
+        nested: Those of calls that need no place, which come first.
+        turns: The others by tenant, whose turn is next first.
+    """
+
+    __slots__ = ("nested", "turns")
+
+    def __init__(self) -> None:
+        """Open it."""
+        self.nested: Heap = []
+        self.turns: OrderedDict[str | None, Heap] = OrderedDict()
+
+    def put(self, lane: Lane) -> bool:
+        """Put ``lane`` in; say whether it is the next of its tenant."""
+        weight, _, tenant = lane.needs
+        heap = self.turns.setdefault(tenant, []) if weight else self.nested
+        heappush(heap, (lane.order, lane))
+        return heap[0][1] is lane
 
 
 class Limiter:
@@ -135,8 +164,7 @@ class Limiter:
         self._order = count()
         self._slots: WeakValueDictionary[Key, Slot] = WeakValueDictionary()
         self._lanes: dict[Needs, Lane] = {}
-        self._nested: Heap = []
-        self._turns: OrderedDict[str | None, Heap] = OrderedDict()
+        self._ready = Queue()
 
     def slot(self, key: Key) -> Slot:
         """Return the slot of ``key``, made anew if nobody has it or waits for it."""
@@ -147,7 +175,7 @@ class Limiter:
 
     def is_free(self, weight: int = 1, slots: tuple[Slot, ...] = ()) -> bool:
         """Say whether a turn would come at once."""
-        if weight and (self._turns or self.running + weight > self._max_running):
+        if weight and (self._ready.turns or self.running + weight > self._max_running):
             return False
         return not slots or _full(slots) is None
 
@@ -170,6 +198,8 @@ class Limiter:
         ticket = Ticket(self, weight, slots)
         if self.is_free(weight, slots):
             self._take(ticket)
+            if self._ready.turns:  # one that was ready may have lost its slot, and no longer holds up the others
+                self._call_next()
             return ticket
         if is_bounded and self.queued >= self._max_queued:
             msg = f"{self.queued} calls wait for their turn, which is the limit (max_queued); try again later"
@@ -213,33 +243,36 @@ class Limiter:
             lane = heappop(heap)[1]
             self.queued -= 1
             self._take(lane.tickets.popitem(last=False)[0])
-            self._place(lane)
+            if lane.tickets:
+                self._place(lane)
+            else:
+                del self._lanes[lane.needs]
 
     def _next(self) -> Heap | None:
         """Return the heap whose first lane is next and finds all free: first of calls that need no place."""
-        while self._first(self._nested) is None:
-            turn = next(iter(self._turns.items()), None)
+        ready = self._ready
+        while self._runnable(ready.nested) is None:
+            turn = next(iter(ready.turns.items()), None)
             if turn is None:
                 return None
             tenant, heap = turn
-            lane = self._first(heap)
-            if self._nested:
+            lane = self._runnable(heap)
+            if ready.nested:
                 continue  # woken just now
             if lane is None:
-                del self._turns[tenant]
+                del ready.turns[tenant]
             elif self.running + lane.needs[0] > self._max_running:
                 return None
             else:
-                self._turns.move_to_end(tenant)
+                ready.turns.move_to_end(tenant)
                 return heap
-        return self._nested
+        return ready.nested
 
-    def _first(self, heap: Heap) -> Lane | None:
-        """Return the first lane of ``heap`` whose slots have room; park or close those before it."""
-        while heap:
-            lane = heap[0][1]
+    def _runnable(self, heap: Heap) -> Lane | None:
+        """Return the first lane of ``heap`` whose slots have room; park those before it."""
+        while (lane := self._first(heap)) is not None:
             slots = lane.needs[1]
-            if lane.tickets and (not slots or _full(slots) is None):
+            if not slots or _full(slots) is None:
                 return lane
             heappop(heap)
             self._place(lane)
@@ -247,28 +280,50 @@ class Limiter:
                 self._wake(slot)
         return None
 
+    def _first(self, heap: Heap) -> Lane | None:
+        """Return the first lane of ``heap``; close those in which nobody waits any more."""
+        while heap:
+            order, lane = heap[0]
+            if not lane.tickets:
+                heappop(heap)
+                del self._lanes[lane.needs]
+            elif lane.order != order:
+                heapreplace(heap, (lane.order, lane))
+            else:
+                return lane
+        return None
+
     def _wake(self, slot: Slot) -> None:
-        """Make as many lanes ready as ``slot`` has room for."""
-        for heap in slot.parked:
-            room = slot.room
-            while heap and room > 0:
-                room -= self._place(heappop(heap)[1])
+        """Make as many lanes ready as ``slot`` has room for.
+
+        One that waits behind others of its tenant does not count: its turn may be far off.
+        """
+        room = slot.room
+        while room > 0 and slot.parked is not None and (lane := self._unpark(slot.parked)) is not None:
+            room -= self._place(lane)
+
+    def _unpark(self, parked: Queue) -> Lane | None:
+        """Take out the lane whose turn is next."""
+        if self._first(parked.nested) is not None:
+            return heappop(parked.nested)[1]
+        while parked.turns:
+            tenant, heap = parked.turns.popitem(last=False)
+            if self._first(heap) is not None:
+                lane = heappop(heap)[1]
+                if heap:
+                    parked.turns[tenant] = heap
+                return lane
+        return None
 
     def _place(self, lane: Lane) -> bool:
-        """Park a lane, or make it ready, or close it when it is empty; say whether it is ready."""
-        weight, slots, tenant = lane.needs
-        if not lane.tickets:
-            del self._lanes[lane.needs]
-            return False
-        order = next(iter(lane.tickets)).order
-        full = _full(slots)
-        if full is not None:
-            heappush(full.parked[weight > 0], (order, lane))
-        elif weight:
-            heappush(self._turns.setdefault(tenant, []), (order, lane))
-        else:
-            heappush(self._nested, (order, lane))
-        return full is None
+        """Park a lane, or make it ready; say whether it is ready and the next of its tenant."""
+        full = _full(lane.needs[1])
+        if full is None:
+            return self._ready.put(lane)
+        if full.parked is None:
+            full.parked = Queue()
+        full.parked.put(lane)
+        return False
 
 
 def _full(slots: tuple[Slot, ...]) -> Slot | None:
