@@ -2,7 +2,7 @@
 
 import sys
 from threading import Thread
-from typing import Any
+from typing import Any, Unpack
 
 from .._catalog import Catalog, CatalogFilter
 from .._categories import LoadingMode
@@ -17,10 +17,9 @@ async def _work() -> str:
     return "done"
 
 
-def _tool(name: str, **options: Any) -> ToolDescriptor[[], str]:
-    more: ToolOptions = {**options}  # type: ignore[typeddict-item]
-    more["name"] = name
-    return describe(_work, **more)
+def _tool(name: str, /, **options: Unpack[ToolOptions]) -> ToolDescriptor[[], str]:
+    options["name"] = name
+    return describe(_work, **options)
 
 
 def _names(tools: Any) -> list[str]:
