@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+import attrs
+
 from ._answer import refusal
 from ._call import Call
-from ._categories import Outcome
+from ._categories import Delivery, Outcome
 from ._events import EventType
 from ._limiter import Key, Limiter, Slot, Ticket
 from ._trouble import Trouble, raised
@@ -66,6 +68,7 @@ def admit(call: Call) -> Trouble | None:
         wanted = list(_wanted(call))
     except Exception as exc:  # noqa: BLE001 - a user's function gives the group
         trouble = raised(call, exc)
+        trouble.failure = attrs.evolve(trouble.failure, delivery=Delivery.NOT_SENT, ambiguous=False)
         trouble.stop_reason = "permanent"
         return trouble
     held = [(caller, caller.ticket) for caller in call.callers() if caller.ticket and caller.ticket.is_held_in(limiter)]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Awaitable, Callable
 from functools import partial
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutine
 from random import Random
 from threading import get_ident
 from types import CoroutineType
@@ -85,6 +85,14 @@ def check_descriptor(tool: object) -> "ToolDescriptor[..., Any]":
     return cast("ToolDescriptor[..., Any]", tool)
 
 
+def _say(function: Callable[[Bound], Any], bound: Bound) -> object:
+    """Return what a user's function says of the arguments."""
+    said = function(bound)
+    if iscoroutine(said):
+        said.close()  # or Python warns that it was never awaited
+    return said
+
+
 def _own_name(descriptor: "ToolDescriptor[..., Any]") -> str:
     return descriptor.tool.name
 
@@ -147,7 +155,7 @@ class ToolDescriptor(Generic[P, R]):
             TypeError: The function that gives it returned something else than text or None.
             Exception: What it raised.
         """
-        group = self.group(call.bound) if callable(self.group) else self.group
+        group = _say(self.group, call.bound) if callable(self.group) else self.group
         if group is not None and not isinstance(group, str):
             msg = f"tool {self.name!r}: exclusive returned a {type(group).__name__}, no name of a group"
             raise TypeError(msg)
@@ -159,7 +167,7 @@ class ToolDescriptor(Generic[P, R]):
             return self.repeat
         try:
             bound = self.decode(call.arguments, call.host.limits) if call.bound is None else call.bound
-            return self.repeat(bound) is True
+            return _say(self.repeat, bound) is True
         except Exception:  # noqa: BLE001 - a user's function; what is not surely safe is not
             return False
 

@@ -23,8 +23,8 @@ from ._limiter import Limiter
 from ._limits import Limits
 from ._policy import check_seconds
 from ._results import Arguments, ToolCall, ToolResult
-from ._serve import ask, call_function, decode, run_in_turn
-from ._shell import run, run_at_once
+from ._serve import ask, call_function, prepare, run_in_turn
+from ._shell import guard, run, run_at_once
 from ._statistics import Statistics, count
 from ._stream import Stream
 from ._tool import Approve
@@ -302,16 +302,20 @@ class Runtime:
             return _missing(host, id, name, identity, exc)
         call = Call(host, tool, id, arguments, deadline, crew, identity)
         call.is_bounded = is_bounded
-        refused = begin(call)
-        if refused is None:
-            if self._approve is not None or tool.approve is not None:
-                return call  # what approval makes of the arguments is decoded and admitted after it
-            try:
-                call.bound = tool.decode(arguments, self.limits)
-            except InvalidArgumentsError as exc:
-                refused = refusal(exc, "invalid")
-            else:
-                refused = admit(call) if needs_turn(call) else None
+        try:
+            refused = begin(call)
+            if refused is None:
+                if self._approve is not None or tool.approve is not None:
+                    return call  # what approval makes of the arguments is decoded and admitted after it
+                try:
+                    call.bound = tool.decode(arguments, self.limits)
+                except InvalidArgumentsError as exc:
+                    refused = refusal(exc, "invalid")
+                else:
+                    refused = admit(call) if needs_turn(call) else None
+        except BaseException:  # an interrupt, in the user's code that decodes or names a group
+            abandon(call)
+            raise
         return call if refused is None else answer(call, refused)
 
     def _run(self, call: Call) -> Coroutine[Any, Any, Any]:
@@ -327,10 +331,8 @@ class Runtime:
                 cut = await ask(call, partial(approve, request, tool.tool, call.identity))
                 if cut is not None:
                     return cut
-        refused = decode(call)
-        if refused is None and needs_turn(call):
-            refused = admit(call)
-        return await self._run(call) if refused is None else refused
+        cut = await guard(call, prepare)
+        return await self._run(call) if cut is None else cut
 
 
 def _missing(host: Host, id: str, name: str, identity: Identity | None, error: ToolNotFoundError) -> ToolResult:

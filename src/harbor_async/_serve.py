@@ -48,6 +48,12 @@ async def ask(call: Call, approve: Callable[[], Awaitable[Any]]) -> Trouble | Go
     return refusal(error, "rejected", Outcome.REJECTED)
 
 
+async def prepare(call: Call) -> Trouble | None:
+    """Decode a call's arguments and give it its turn; None when it may run. For ``guard``: it runs code of users."""
+    refused = decode(call)
+    return admit(call) if refused is None and needs_turn(call) else refused
+
+
 async def run_in_turn(call: Call) -> Any:
     """Run a call when its turn comes; the answers are those of ``run``."""
     ticket = cast("Ticket", call.ticket)
