@@ -1,4 +1,4 @@
-"""A sink of your own, and the suite that checks it: ``pytest test_counter.py``."""
+"""A sink of your own, and the suite that checks it."""
 
 from collections import Counter
 
