@@ -17,11 +17,10 @@ async def find_order(number: int) -> dict[str, str]:
     return {"order": f"O-{number}", "state": "shipped"}
 
 
-@ha.tool(side_effect=ha.SideEffect.READ, policy=ha.ToolPolicy(timeout=0.2, attempts=1))
+@ha.tool(side_effect=ha.SideEffect.READ, policy=ha.ToolPolicy(timeout=2.0, attempts=2, wait=ha.Backoff(initial=0.1)))
 async def track_parcel(order: str) -> str:
     """Say where the parcel of an order is."""
-    await anyio.sleep(60)
-    return "in Oslo"
+    raise TimeoutError("the carrier does not answer")
 
 
 async def model(messages: list[dict[str, str]]) -> AsyncIterator[list[ha.ToolCall]]:
