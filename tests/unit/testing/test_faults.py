@@ -12,6 +12,7 @@ from harbor_async import (
     Backoff,
     Catalog,
     EventType,
+    Limits,
     Runtime,
     ToolCall,
     ToolContext,
@@ -83,6 +84,9 @@ async def test_a_scripted_tool_takes_any_object():
         assert "succeeded" == (await invoke(tool, arguments)).outcome
     for arguments in ("[]", '"x"', '{"x": 1', b"\xff", "\ud800", 5, '{"x": ' + "[" * 99 + "]" * 99 + "}"):
         assert ("failed", "validation", 0) == summary(await invoke(tool, arguments))
+    async with Runtime(Catalog([tool]), limits=Limits(max_arguments_bytes=8)) as runtime:
+        results = [await runtime.invoke("any", text) for text in ('{"x": 1}', '{"x": 11}', '{"é": 1}')]
+    assert ["succeeded", "failed", "failed"] == [result.outcome for result in results]
     assert {"type": "object"} == tool.tool.args_schema
     async with Runtime(Catalog([tool])) as runtime:
         assert "done" == await runtime.call(tool, 1, x=2)
