@@ -36,12 +36,13 @@ _REJECTED = Outcome.REJECTED
 def _is_nested(call: Call) -> bool:
     """Say whether a call is made from within one that is in flight.
 
-    The running code is within a call if the scope is round it in which that waits, or if that has begun and has none:
-    then it has not waited yet, so that nothing else can run.
+    The running code is within a call, or within what approves it, if the scope is round it in which that waits, or if
+    the call has begun and has none: then it has not waited yet, so that nothing else can run.
     """
     calls = call.host.in_flight
     return any(caller in calls for caller in call.callers()) or call.backend.is_within(
-        [other.scope for other in calls if other.attempts]
+        None if call.crew is None else call.crew.place,
+        [other.scope for other in calls if other.attempts or other.scope is not None],
     )
 
 

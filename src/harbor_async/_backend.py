@@ -77,12 +77,19 @@ class Backend:
         """Say whether nobody has canceled what surrounds the running task since ``enter`` gave these."""
         return place is None or self.effective_deadline() > self.time()
 
-    def is_within(self, scopes: Iterable[Any]) -> bool:
-        """Say whether one of ``scopes`` is round the running code, or is None; yes, where that cannot be told."""
-        return not self.steps_first or not (self._around() | {None}).isdisjoint(scopes)
+    def is_within(self, place: Any, scopes: Iterable[Any]) -> bool:
+        """Say whether one of ``scopes`` is round the running code or ``place``, or is None.
 
-    def _around(self) -> set[Any]:
-        """Return the scopes that are round the running code."""
+        Yes, where that cannot be told.
+
+        Args:
+            place: What ``enter`` gave elsewhere, or None.
+            scopes: Scopes of running calls.
+        """
+        return not self.steps_first or not (self._around(place) | {None}).isdisjoint(scopes)
+
+    def _around(self, place: Any) -> set[Any]:
+        """Return the scopes that are round the running code or ``place``."""
         raise NotImplementedError
 
     async def leave(self, pending: int, error: BaseException | None) -> None:  # noqa: ARG002 - as above
@@ -168,12 +175,13 @@ class _AsyncioBackend(Backend):
             lowest = lowest._parent_scope  # noqa: SLF001 - as above
         lowest._reparent(scope)  # noqa: SLF001 - as above
 
-    def _around(self) -> set[Any]:
+    def _around(self, place: Any) -> set[Any]:
         around: set[Any] = set()
-        scope = self.enter()[0]
-        while scope is not None:
-            around.add(scope)
-            scope = scope._parent_scope  # noqa: SLF001 - as above
+        for inner in (self.enter()[0], place):
+            scope = inner
+            while scope is not None:
+                around.add(scope)
+                scope = scope._parent_scope  # noqa: SLF001 - as above
         return around
 
     def cancelling(self) -> int:
@@ -237,11 +245,12 @@ class _TrioBackend(Backend):
     def enter(self) -> tuple[Any, int, float]:
         return getattr(self._task(), "_cancel_status", None), 0, self.effective_deadline()
 
-    def is_within(self, scopes: Iterable[Any]) -> bool:
+    def is_within(self, place: Any, scopes: Iterable[Any]) -> bool:
         # A trio scope is known to the tasks in it by its status, which it loses when it is left.
-        return super().is_within(None if scope is None else scope._cancel_status for scope in scopes)  # noqa: SLF001 - as below
+        statuses = (None if scope is None else scope._cancel_status for scope in scopes)  # noqa: SLF001 - as below
+        return super().is_within(place, statuses)
 
-    def _around(self) -> set[Any]:
+    def _around(self, place: Any) -> set[Any]:  # noqa: ARG002 - the tasks of a crew are round its children here
         around: set[Any] = set()
         status = self.enter()[0]
         while status is not None:

@@ -49,7 +49,10 @@ class Crew:
 
     Attributes:
         is_canceled: Whether the crew was told to stop.
+        place: In which scope it was made, if its children are outside of that; else None.
     """
+
+    place: Any = None
 
     def __init__(self, backend: Backend, done: Done) -> None:
         """Make a crew for the running task.
@@ -158,7 +161,7 @@ class TaskCrew(Crew):
         self._backend = backend
         self._done = done
         self._pending = backend.cancelling()
-        self._place: Any = backend.enter()[0] if backend.steps_first else None
+        self.place: Any = backend.enter()[0] if backend.steps_first else None
         self._body = backend.scope()
         self._interrupt = None
         self._is_leaving = False
@@ -174,7 +177,7 @@ class TaskCrew(Crew):
     @property
     def deadline(self) -> float:
         # Asked anew each time, for the caller may move a deadline of its own.
-        deadline, scope = math.inf, self._place
+        deadline, scope = math.inf, self.place
         while scope is not None:
             if scope.cancel_called:
                 return -math.inf
@@ -263,7 +266,7 @@ class TaskCrew(Crew):
         self._set_timer()
 
     def has_canceled(self, pending: int) -> bool:  # noqa: ARG002 - who cancels this task natively is no caller of ours
-        return self.is_canceled or (self._place is not None and self.deadline <= self._loop.time())
+        return self.is_canceled or (self.place is not None and self.deadline <= self._loop.time())
 
     def interrupt_with(self, error: BaseException) -> None:
         super().interrupt_with(error)

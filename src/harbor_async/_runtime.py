@@ -118,6 +118,9 @@ class Runtime:
         A call that comes later is ``rejected`` / ``rate_limited``, but for one that is made from within another call.
         Nothing is canceled, also when the timeout passes. Once closed, a runtime can be opened again.
 
+        On asyncio, tasks that a tool makes by asyncio itself (``asyncio.gather``, ``asyncio.TaskGroup``) cannot be told
+        from others where the tool has neither a thread nor a limit; those of an anyio task group can.
+
         Args:
             timeout: Seconds to wait. None: as long as it takes.
 
