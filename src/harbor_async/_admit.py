@@ -1,6 +1,6 @@
 """Whether a call may begin, and what it needs to run."""
 
-from collections.abc import Iterator
+from typing import TypeAlias
 
 import attrs
 
@@ -11,6 +11,8 @@ from ._events import EventType
 from ._limiter import Key, Limiter, Slot, Ticket
 from ._trouble import Trouble, raised
 from .errors import OverloadedError, ScopeDeniedError
+
+Held: TypeAlias = tuple[tuple[Call, Ticket], ...]
 
 
 def begin(call: Call) -> Trouble | None:
@@ -66,22 +68,22 @@ def admit(call: Call) -> Trouble | None:
     if limiter is None:
         return None
     try:
-        wanted = list(_wanted(call))
+        keys = _keys(call) if call.function.is_limited else []
     except Exception as exc:  # noqa: BLE001 - a user's function gives the group
         trouble = raised(call, exc)
         trouble.failure = attrs.evolve(trouble.failure, delivery=Delivery.NOT_SENT, ambiguous=False)
         trouble.stop_reason = "permanent"
         return trouble
-    held = [(caller, caller.ticket) for caller in call.callers() if caller.ticket and caller.ticket.is_held_in(limiter)]
+    held = () if call.parent is None else _held(call, limiter)
     weight = 0 if held else call.function.weight
     tenant = None if call.identity is None else call.identity.tenant
     most = call.host.limits.max_running_per_tenant
     if weight and tenant is not None and most is not None:
-        wanted.append(("tenant", tenant, most))
-    slots = tuple([_slot(limiter, key, held) for key in wanted])
+        keys.append(("tenant", tenant, most))
+    slots = tuple([_slot(limiter, key, held) for key in keys])
     if not weight and not slots:
         return None
-    if slots and not limiter.is_free(weight, slots):
+    if slots and call.parent is not None and not limiter.is_free(weight, slots):
         blocked = _blocked(call, limiter, slots, held)
         if blocked is not None:
             return refusal(OverloadedError(blocked), "rejected", _REJECTED)
@@ -92,24 +94,32 @@ def admit(call: Call) -> Trouble | None:
     return None
 
 
-def _wanted(call: Call) -> Iterator[Key]:
-    """Yield the slots that a call needs wherever it is made."""
+def _keys(call: Call) -> list[Key]:
+    """Return of what a call needs a slot wherever it is made."""
     function = call.function
+    keys: list[Key] = []
     if function.max_running is not None:
-        yield "tool", function.name, function.max_running
+        keys.append(("tool", function.name, function.max_running))
     group = function.find_group(call)
     if group is not None:
-        yield "group", group, 1
+        keys.append(("group", group, 1))
+    return keys
 
 
-def _slot(limiter: Limiter, key: Key, held: list[tuple[Call, Ticket]]) -> Slot:
+def _held(call: Call, limiter: Limiter) -> Held:
+    """Return what the callers of a call have in ``limiter``, the nearest first."""
+    tickets = ((caller, caller.ticket) for caller in call.callers())
+    return tuple([(caller, ticket) for caller, ticket in tickets if ticket is not None and ticket.is_held_in(limiter)])
+
+
+def _slot(limiter: Limiter, key: Key, held: Held) -> Slot:
     for _, ticket in held:
         if any(slot.key == key for slot in ticket.slots):
             return ticket.inner(key)
     return limiter.slot(key)
 
 
-def _blocked(call: Call, limiter: Limiter, slots: tuple[Slot, ...], held: list[tuple[Call, Ticket]]) -> str | None:
+def _blocked(call: Call, limiter: Limiter, slots: tuple[Slot, ...], held: Held) -> str | None:
     """Say why a call must not wait for ``slots``; None where it may, or has not to.
 
     It may wait for what calls have that are made from within the nearest caller with something that others may wait

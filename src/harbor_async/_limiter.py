@@ -11,7 +11,6 @@ from collections import OrderedDict
 from heapq import heappop, heappush, heapreplace
 from itertools import count
 from typing import TypeAlias
-from weakref import WeakValueDictionary
 
 import anyio
 
@@ -27,15 +26,19 @@ class Slot:
     Attributes:
         key: What it is of; no two in a limiter that are in use have the same.
         room: How many more calls may have it.
+        is_inner: Whether it belongs to a turn, and not to the limiter.
+        users: Turns that have it or wait for it.
         parked: The lanes that wait for it; None before the first does.
     """
 
-    __slots__ = ("__weakref__", "key", "parked", "room")
+    __slots__ = ("is_inner", "key", "parked", "room", "users")
 
-    def __init__(self, key: Key, room: int) -> None:
+    def __init__(self, key: Key, room: int, *, is_inner: bool = False) -> None:
         """Open it."""
         self.key = key
         self.room = room
+        self.is_inner = is_inner
+        self.users = 0
         self.parked: Queue | None = None
 
 
@@ -70,7 +73,7 @@ class Ticket:
         """
         if self._inner is None:
             self._inner = {}
-        return self._inner.setdefault(key, Slot(key, 1))
+        return self._inner.setdefault(key, Slot(key, 1, is_inner=True))
 
     def grant(self) -> None:
         """Hand everything over."""
@@ -162,16 +165,13 @@ class Limiter:
         self.running = 0
         self.queued = 0
         self._order = count()
-        self._slots: WeakValueDictionary[Key, Slot] = WeakValueDictionary()
+        self._slots: dict[Key, Slot] = {}
         self._lanes: dict[Needs, Lane] = {}
         self._ready = Queue()
 
     def slot(self, key: Key) -> Slot:
-        """Return the slot of ``key``, made anew if nobody has it or waits for it."""
-        slot = self._slots.get(key)
-        if slot is None:
-            slot = self._slots[key] = Slot(key, key[2])
-        return slot
+        """Return the slot of ``key``: a new one, if nobody has it or waits for it."""
+        return self._slots.get(key) or Slot(key, key[2])
 
     def is_free(self, weight: int = 1, slots: tuple[Slot, ...] = ()) -> bool:
         """Say whether a turn would come at once."""
@@ -197,7 +197,13 @@ class Limiter:
             weight = int(min(weight, self._max_running))
         ticket = Ticket(self, weight, slots)
         if self.is_free(weight, slots):
-            self._take(ticket)
+            self.running += weight
+            for slot in slots:
+                if not slot.users and not slot.is_inner:
+                    self._slots[slot.key] = slot
+                slot.users += 1
+                slot.room -= 1
+            ticket.is_granted = True
             if self._ready.turns:  # one that was ready may have lost its slot, and no longer holds up the others
                 self._call_next()
             return ticket
@@ -205,6 +211,10 @@ class Limiter:
             msg = f"{self.queued} calls wait for their turn, which is the limit (max_queued); try again later"
             raise OverloadedError(msg)
         self.queued += 1
+        for slot in slots:
+            if not slot.users and not slot.is_inner:
+                self._slots[slot.key] = slot
+            slot.users += 1
         needs = (weight, slots, tenant)
         lane = self._lanes.get(needs)
         is_new = lane is None
@@ -230,6 +240,10 @@ class Limiter:
             for slot in ticket.slots:
                 self._wake(slot)
             self._call_next()
+        for slot in ticket.slots:
+            slot.users -= 1
+            if not slot.users and not slot.is_inner:
+                del self._slots[slot.key]
 
     def _take(self, ticket: Ticket) -> None:
         self.running += ticket.weight

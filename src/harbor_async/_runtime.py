@@ -187,7 +187,7 @@ class Runtime:
         if isinstance(begun, ToolResult):
             return begun
         try:
-            if begun.bound is None or begun.ticket is not None:
+            if begun.bound is None or not (begun.ticket is None or begun.ticket.is_granted):
                 ended = await self._run(begun)
             else:
                 ended, rest = run_at_once(begun)
@@ -324,7 +324,7 @@ class Runtime:
     def _run(self, call: Call) -> Coroutine[Any, Any, Any]:
         if call.bound is None:
             return self._run_approved(call)
-        return run(call) if call.ticket is None else run_in_turn(call)
+        return run(call) if call.ticket is None or call.ticket.is_granted else run_in_turn(call)
 
     async def _run_approved(self, call: Call) -> Any:
         tool = cast("ToolDescriptor[..., Any]", call.function)

@@ -55,17 +55,12 @@ async def prepare(call: Call) -> Trouble | None:
 
 
 async def run_in_turn(call: Call) -> Any:
-    """Run a call when its turn comes; the answers are those of ``run``."""
-    ticket = cast("Ticket", call.ticket)
-    try:
-        if not ticket.is_granted:
-            ended = await guard(call, ticket.wait)
-            if ended is not None:
-                return ended
-        return await run(call)
-    finally:
-        if call.crew is None:  # or close() does: first the batch must know that it has enough, or the next call begins
-            ticket.leave()
+    """Run a call when its turn comes; the answers are those of ``run``. ``close`` gives the turn back.
+
+    It must not be given back here: first a batch must know that it has enough, or the next call begins.
+    """
+    ended = await guard(call, cast("Ticket", call.ticket).wait)
+    return await run(call) if ended is None else ended
 
 
 async def call_function(
@@ -79,7 +74,8 @@ async def call_function(
         ended: Any = begin(call) or (admit(call) if needs_turn(call) else None)
         if ended is None:
             rest: Coroutine[Any, Any, Any] | None
-            ended, rest = run_at_once(call) if call.ticket is None else (None, run_in_turn(call))
+            is_next = call.ticket is None or call.ticket.is_granted
+            ended, rest = run_at_once(call) if is_next else (None, run_in_turn(call))
             if rest is not None:
                 ended = await rest
     except BaseException:
