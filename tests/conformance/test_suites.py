@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from examples.agent_backend import Report
 from harbor_async import Catalog
 from harbor_async.testing import CatalogConformance, RecordingSink, SinkConformance, WriterConformance
 from harbor_async.tracker.writers import SQLiteTracker
@@ -17,6 +18,11 @@ class TestCatalog(CatalogConformance):
 class TestRecordingSink(SinkConformance):
     def make(self):
         return RecordingSink()
+
+
+class TestReportOfTheExample(SinkConformance):
+    def make(self):
+        return Report()
 
 
 class TestSQLiteTracker(WriterConformance):
