@@ -12,7 +12,7 @@ from ..errors import InvalidToolError
 R = TypeVar("R")
 
 _TOLD: Final = 3
-"""Cancellations that are ignored before a runtime tells of it (``tool.cancel_ignored``)."""
+"""Cancellations after which a runtime tells that the tool has gone on each time (``tool.cancel_ignored``)."""
 
 
 def _check_delay(_: object, __: object, value: Any) -> None:
@@ -150,8 +150,9 @@ async def _wait(fault: Fault) -> None:
     ignored = 0
     while True:
         try:
-            # Shielded in the end: a scope cancels again at each turn of the loop, and virtual time would stand still.
-            with anyio.CancelScope(shield=ignored >= _TOLD):
+            # Shielded once that was told: a scope cancels again at each turn of the loop, and virtual time would stand
+            # still. Not before: a tool that shields itself does not ignore.
+            with anyio.CancelScope(shield=ignored > _TOLD):
                 await (anyio.sleep_forever() if fault.delay == math.inf else anyio.sleep_until(end))
         except anyio.get_cancelled_exc_class():
             if not fault.swallow:
