@@ -30,10 +30,13 @@ ERRORS = (
 
 OPTIONAL = {
     "docstring_parser",
+    "hdrh",
     "httpx2",
     "mcp",
     "opentelemetry",
     "prometheus_client",
+    "psutil",
+    "pygal",
     "rich",
     "sqlite3",
     "structlog",

@@ -16,7 +16,9 @@ from stamina.instrumentation import set_on_retry_hooks
 from .._catalog import Catalog
 from .._results import ToolCall, ToolResult
 from .._runtime import Runtime
+from ..errors import MissingExtraError
 from . import _tracker
+from ._bench import bench
 from ._load import find_tool, load_catalog
 from ._options import BackendName, BackendOption, TimeoutOption, check_timeout
 from ._report import make_console, show_summary, show_tools, watch_nothing, watch_progress
@@ -41,6 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(_tracker.app, name="tracker")
+app.command()(bench)
 
 
 def run_app(argv: Sequence[str] | None = None) -> int:
@@ -51,7 +54,7 @@ def run_app(argv: Sequence[str] | None = None) -> int:
         ended: Any = app(args=None if argv is None else list(argv), prog_name="harbor-async", standalone_mode=False)
         code = ended if isinstance(ended, int) else 0
         sys.stdout.flush()
-    except UsageError as exc:
+    except (UsageError, MissingExtraError) as exc:
         code = _complain(str(exc))
     except _CommandLineError as exc:
         message: str = getattr(exc, "format_message", exc.__str__)()
