@@ -25,5 +25,5 @@ nitpicky = True
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!harbor_async\b).*"),  # no network in the build, so no inventories of other projects
     (r"py:.*", r"harbor_async\..*\.[A-Z][a-z]?"),  # type variables
-    (r"py:.*", r"harbor_async\..*\.(FunctionSchema|Stream|ToolDecorator|ToolOptions|Wait)"),  # told where used
+    (r"py:.*", r"harbor_async\..*\.(FunctionSchema|Link|Stream|ToolDecorator|ToolOptions|Wait)"),  # told where used
 ]

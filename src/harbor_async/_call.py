@@ -127,14 +127,14 @@ class Host:
 
     def __init__(self, backend: Backend, limits: Limits, random: Callable[[], float]) -> None:
         """Begin without limits and listeners."""
-        self.backend = backend
-        self.limits = limits
-        self.random = random
+        self.backend: Backend = backend
+        self.limits: Limits = limits
+        self.random: Callable[[], float] = random
         self.limiter = None
         self.threads = None
         self.outlets = None
         self.in_flight: set[Call] = set()
-        self.background = 0
+        self.background: int = 0
         self.is_closing = False
         self.idle = None
         self._prefix = ""
@@ -241,7 +241,7 @@ class Call:
         identity: Identity | None = None,
     ) -> None:
         """Begin a call now."""
-        self.host = host
+        self.host: Host = host
         self.backend = host.backend
         self.function = function
         self.id = id

@@ -35,10 +35,10 @@ class Slot:
 
     def __init__(self, key: Key, room: int, *, is_inner: bool = False) -> None:
         """Open it."""
-        self.key = key
-        self.room = room
-        self.is_inner = is_inner
-        self.users = 0
+        self.key: Key = key
+        self.room: int = room
+        self.is_inner: bool = is_inner
+        self.users: int = 0
         self.parked: Queue | None = None
 
 
@@ -56,9 +56,9 @@ class Ticket:
     def __init__(self, limiter: "Limiter", weight: int, slots: tuple[Slot, ...]) -> None:
         """Make a turn that has not come."""
         self._limiter: Limiter | None = limiter
-        self.weight = weight
-        self.slots = slots
-        self.is_granted = False
+        self.weight: int = weight
+        self.slots: tuple[Slot, ...] = slots
+        self.is_granted: bool = False
         self._called: anyio.Event | None = None
         self._inner: dict[Key, Slot] | None = None
 
@@ -110,7 +110,7 @@ class Lane:
 
     def __init__(self, needs: "Needs") -> None:
         """Open an empty lane."""
-        self.needs = needs
+        self.needs: Needs = needs
         self.tickets: OrderedDict[Ticket, None] = OrderedDict()
 
     @property
@@ -162,8 +162,8 @@ class Limiter:
         """Open all places. Made inside the event loop that uses it."""
         self._max_running = math.inf if max_running is None else max_running
         self._max_queued = math.inf if max_queued is None else max_queued
-        self.running = 0
-        self.queued = 0
+        self.running: int = 0
+        self.queued: int = 0
         self._order = count()
         self._slots: dict[Key, Slot] = {}
         self._lanes: dict[Needs, Lane] = {}

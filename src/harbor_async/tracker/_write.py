@@ -46,7 +46,9 @@ class TrackerWrite:
         Raises:
             InvalidToolError: The writer can do nothing.
         """
-        self.descriptor = tracker_write(writer, all_ops=all_ops, policy=ToolPolicy() if policy is None else policy)
+        self.descriptor: ToolDescriptor[[TrackerArgs], TrackerResult] = tracker_write(
+            writer, all_ops=all_ops, policy=ToolPolicy() if policy is None else policy
+        )
 
     async def run(self, args: TrackerArgs, *, timeout: float | None = None) -> TrackerResult:
         """Do one operation.

@@ -44,7 +44,7 @@ class SQLiteTracker:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Prepare for the tracker in the file at ``path``, which ``create`` has made. Nothing is opened yet."""
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._sessions: dict[EventLoopToken, Session] = {}
 
     @classmethod
