@@ -113,21 +113,26 @@ class Caller:
 
     async def run(self, ask: Callable[[], Awaitable[Any]], when: Callable[[], Awaitable[Any]] | None = None) -> Any:
         """Return what ``ask()`` gives, or ``CANCELED`` when only the cancellation came out; cancel ``when`` is over."""
+        got: list[Any] = []
+
+        async def cut() -> None:
+            await when()
+            self.cancel()
+
+        async def in_scope() -> None:
+            with self._scope:
+                got.append(await ask())
+            got.append(CANCELED)
+
         async with anyio.create_task_group() as group:
-
-            async def cut() -> None:
-                await when()
-                self.cancel()
-
             if when is not None:
                 group.start_soon(cut)
             if self._is_native:
                 self._task = asyncio.ensure_future(ask())
                 await asyncio.wait([self._task])
                 return CANCELED if self._task.cancelled() else self._task.result()
-            with self._scope:
-                return await ask()
-            return CANCELED
+            group.start_soon(in_scope)
+        return got[0] if got else "canceled, past the caller's own scope"
 
     def cancel(self) -> None:
         if self._is_native:
