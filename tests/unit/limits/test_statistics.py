@@ -9,7 +9,7 @@ import pytest
 from harbor_async import Catalog, HarborError, Runtime, Statistics, ToolCall, ToolEvent
 from harbor_async.testing import wait_all_tasks_blocked
 from tests.unit.limits.support import Log, X, call, make, runtime
-from tests.unit.thread.gate import PATIENCE, Gate, pass_time
+from tests.unit.thread.gate import PATIENCE, Gate, assert_free, limited, pass_time
 
 virtual = pytest.mark.virtual
 
@@ -144,7 +144,7 @@ async def test_a_thread_that_is_left_behind_is_counted_until_it_ends(gate: Gate,
     def held() -> None:
         gate.hold()
 
-    async with runtime(make(held, timeout=1, attempts=2, idempotent=idempotent), max_threads=3) as rt:
+    async with limited(make(held, timeout=1, attempts=2, idempotent=idempotent), threads=3) as rt:
         async with anyio.create_task_group() as group:
             group.start_soon(rt.invoke, "held")
             await gate.came()
@@ -162,7 +162,7 @@ async def test_a_thread_that_is_left_behind_is_counted_until_it_ends(gate: Gate,
         assert (0, 0, left, left) == (now.running, now.queued, now.threads, now.background)
         gate.open()
         await gate.went(left)
-        await wait_all_tasks_blocked()
+        await assert_free(rt)
         now = rt.statistics()
         assert (0, 0, 0, 0) == (now.running, now.queued, now.threads, now.background)
 
