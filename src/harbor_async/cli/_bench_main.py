@@ -1,7 +1,8 @@
 """What the command ``bench`` does once its options are understood."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -59,9 +60,11 @@ def run_bench(orders: Sequence[Order], outputs: Outputs) -> int:
     done = conductor.records
     show_results(done, make_console())
     if outputs.json is not None:
-        _write(outputs.json, encode_report(began, done))
+        with _writing(outputs.json):
+            outputs.json.write_bytes(encode_report(began, done))
     if outputs.html is not None:
-        _write(outputs.html, make_page(began, done))
+        with _writing(outputs.html):
+            outputs.html.write_bytes(make_page(began, done))
     return conductor.code or int(any(record.tally.failures for record in done))
 
 
@@ -72,13 +75,18 @@ def _prepare(outputs: Outputs, title: str) -> HistogramLog | None:
         msg = "--json, --html and --hdr-log: expected another file for each"
         raise UsageError(msg)
     for path in paths:
-        _write(path, b"")
-    return None if outputs.hdr_log is None else HistogramLog(outputs.hdr_log, title)
+        with _writing(path):
+            path.write_bytes(b"")
+    if outputs.hdr_log is None:
+        return None
+    with _writing(outputs.hdr_log):
+        return HistogramLog(outputs.hdr_log, title)
 
 
-def _write(path: Path, data: bytes) -> None:
+@contextmanager
+def _writing(path: Path) -> Generator[None]:
     try:
-        path.write_bytes(data)
+        yield
     except OSError as exc:
         msg = f"cannot write the results: {reason(exc)}: {path}"
         raise UsageError(msg) from exc

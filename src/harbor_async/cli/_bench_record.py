@@ -93,7 +93,7 @@ class Record:
         self._log = log
         self._interval = Histogram()
         self._since = self._now = 0.0
-        self._step = TICK / 2
+        self._span = TICK
         self._cpu_before = 0.0
 
     @property
@@ -148,14 +148,14 @@ class Record:
 
     def _add_point(self, point: Point) -> None:
         points = self.points
-        if points and (points[-1].length < self._step or point.length < TICK / 2):
+        if points and (points[-1].length < self._span - TICK / 2 or point.length < TICK / 2):
             points[-1] = points[-1].merge(point)
             return
         points.append(point)
         if len(points) > _MOST_POINTS:
             pairs = zip(points[::2], points[1::2], strict=False)
             self.points = [first.merge(second) for first, second in pairs] + points[len(points) // 2 * 2 :]
-            self._step *= 2
+            self._span *= 2
 
     def _end_interval(self) -> None:
         if self._log is not None:

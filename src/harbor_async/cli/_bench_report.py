@@ -50,7 +50,7 @@ def _describe_order(order: Order) -> dict[str, Any]:
         "catalog": order.catalog,
         "tool": order.tool,
         # Another tool's arguments may be secret.
-        "arguments": msgspec.json.decode(order.arguments or b"{}") if order.catalog == SYNTHETIC else None,
+        "arguments": msgspec.json.decode(order.arguments.strip() or b"{}") if order.catalog == SYNTHETIC else None,
         "load": load,
         "timeout": order.timeout,
         "limits": order.limits,
