@@ -77,6 +77,13 @@ class Backend:
         """Say whether nobody has canceled what surrounds the running task since ``enter`` gave these."""
         return place is None or self.effective_deadline() > self.time()
 
+    def is_cut(self, scope: anyio.CancelScope) -> bool:
+        """Say whether the running code is told that ``scope``, in which it is, or what is round that is canceled.
+
+        It is not where it shields itself from that.
+        """
+        return scope.cancel_called
+
     def is_within(self, place: Any, scopes: Iterable[Any]) -> bool:
         """Say whether one of ``scopes`` is round the running code or ``place``, or is None.
 
@@ -175,6 +182,12 @@ class _AsyncioBackend(Backend):
             lowest = lowest._parent_scope  # noqa: SLF001 - as above
         lowest._reparent(scope)  # noqa: SLF001 - as above
 
+    def is_cut(self, scope: Any) -> bool:
+        inner = self.enter()[0] if self.steps_first else scope
+        while inner is not None and inner is not scope and not inner.shield:
+            inner = inner._parent_scope  # noqa: SLF001 - as above
+        return inner is scope and bool(getattr(scope, "_effectively_cancelled", scope.cancel_called))
+
     def _around(self, place: Any) -> set[Any]:
         around: set[Any] = set()
         for inner in (self.enter()[0], place):
@@ -234,9 +247,9 @@ class _TrioBackend(Backend):
         self._ended = trio.RunFinishedError
         task = self._task()
         status = getattr(task, "_cancel_status", None)
-        self.steps_first = all(hasattr(status, name) for name in ("parent", "effectively_cancelled")) and hasattr(
-            task, "_activate_cancel_status"
-        )
+        self.steps_first = all(
+            hasattr(status, name) for name in ("parent", "effectively_cancelled", "_scope")
+        ) and hasattr(task, "_activate_cancel_status")
 
     def run_sync_soon(self, function: Callable[[], object]) -> None:
         with suppress(self._ended):
@@ -244,6 +257,14 @@ class _TrioBackend(Backend):
 
     def enter(self) -> tuple[Any, int, float]:
         return getattr(self._task(), "_cancel_status", None), 0, self.effective_deadline()
+
+    def is_cut(self, scope: Any) -> bool:
+        if not self.steps_first:
+            return super().is_cut(scope)
+        inner, outer = self.enter()[0], scope._cancel_status  # noqa: SLF001 - as below
+        while inner is not None and inner is not outer and not inner._scope.shield:  # noqa: SLF001 - as below
+            inner = inner.parent
+        return inner is outer and bool(outer.effectively_cancelled)
 
     def is_within(self, place: Any, scopes: Iterable[Any]) -> bool:
         # A trio scope is known to the tasks in it by its status, which it loses when it is left.

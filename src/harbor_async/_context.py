@@ -124,7 +124,9 @@ class ToolContext:
         return logging.LoggerAdapter(_LOG, extra)
 
     def report_progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        """Tell those who listen to the runtime how far the work is; from any thread. What comes after its end is lost.
+        """Tell those who listen to the runtime how far the work is; from any thread.
+
+        What comes after the end of the attempt is lost.
 
         Args:
             done: How much is done.
@@ -132,12 +134,20 @@ class ToolContext:
             message: A few words for people; at most 2,000 characters of it are kept.
 
         Raises:
-            TypeError, ValueError: A number is none, or not finite.
+            TypeError: A number is none, or the message no text.
+            ValueError: A number is not finite, or too large for a float.
         """
-        for number in (done, total):
-            if number is not None and not math.isfinite(number):
-                msg = f"report_progress: expected finite numbers; got {number!r}"
+        for number in (done,) if total is None else (done, total):
+            try:
+                is_finite = math.isfinite(number)
+            except OverflowError:
+                is_finite = False
+            if not is_finite:
+                msg = "report_progress: expected numbers that are finite and fit a float"
                 raise ValueError(msg)
+        if not isinstance(message, str):
+            msg = f"report_progress: expected a message of text; got {type(message).__name__}"
+            raise TypeError(msg)
         if self._link is not None:
             self._link.report(done, total, clip(message))
 

@@ -38,10 +38,11 @@ _DEFAULT_LIMITS = Limits()
 class Link:
     """Ties a ``ToolContext`` to its call."""
 
-    __slots__ = ("_call",)
+    __slots__ = ("_attempt", "_call")
 
     def __init__(self, call: Call) -> None:
         self._call = call
+        self._attempt = call.attempts
 
     @property
     def key(self) -> str:
@@ -57,20 +58,21 @@ class Link:
         call = self._call
         if call.host.outlets is None:
             return
-        tell = partial(_tell_progress, call, done, total, message)
+        tell = partial(self._tell, done, total, message)
         if call.backend.thread == get_ident():
             tell()
         else:
             call.backend.run_sync_soon(tell)
 
+    def _tell(self, done: float, total: float | None, message: str) -> None:
+        call = self._call
+        # Else it has had its last event, or this is of an attempt whose thread was left behind.
+        if call in call.host.in_flight and call.attempts == self._attempt:
+            call.tell(EventType.PROGRESS, done=done, total=total, message=message)
+
     async def call(self, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         call = self._call
         return await call_function(call.host, check_descriptor(tool), args, kwargs, call.identity)
-
-
-def _tell_progress(call: Call, done: float, total: float | None, message: str) -> None:
-    if call in call.host.in_flight:  # else it has had its last event
-        call.tell(EventType.PROGRESS, done=done, total=total, message=message)
 
 
 def check_descriptor(tool: object) -> "ToolDescriptor[..., Any]":

@@ -40,7 +40,7 @@ class EventType(StrEnum):
     FAILED = "tool.failed"
     """Last: there is none, for another reason than those below."""
     INVALID_ARGS = "tool.invalid_args"
-    """Last: the arguments do not fit, and nothing was run."""
+    """Last: the arguments do not fit: nothing was run, or the tool itself has refused them."""
     POLICY_EXHAUSTED = "tool.policy_exhausted"
     """Last: what would be retried has failed in every attempt."""
     CANCELED = "tool.canceled"
@@ -126,6 +126,10 @@ class _Outlet:
         self.waiting.append(event)
         self.news.set()
 
+    async def wait(self) -> None:
+        self.news = anyio.Event()
+        await self.news.wait()
+
     def report(self, what: str, error: BaseException | None) -> None:
         if not self.is_reported:
             self.is_reported = True
@@ -178,28 +182,25 @@ class Outlets:
 
     async def _deliver(self, outlet: _Outlet) -> None:
         # Shielded, so that a canceled caller can still be told of.
-        with anyio.CancelScope(shield=True) as outlet.scope:
+        with anyio.CancelScope(shield=True) as scope:
+            outlet.scope = scope
             while not (outlet.is_ending and not outlet.waiting):
-                if outlet.waiting:
-                    await self._emit(outlet, outlet.scope, outlet.waiting.popleft())
-                else:
-                    outlet.news = anyio.Event()
-                    await outlet.news.wait()
-
-    async def _emit(self, outlet: _Outlet, stop: anyio.CancelScope, event: ToolEvent) -> None:
-        try:
-            with anyio.move_on_after(_PATIENCE) as scope:
-                await outlet.sink.emit(event)
-        except BaseException as exc:
-            if isinstance(exc, GeneratorExit) or find_interrupt(exc) is not None:
-                raise
-            if stop.cancel_called and isinstance(exc, self._backend.canceled):
-                raise
-            outlet.report("failed", exc)
-        else:
-            if scope.cancelled_caught:
-                outlet.report(f"took more than {_PATIENCE:g} s for an event, and was canceled", None)
+                try:
+                    await (_emit(outlet, outlet.waiting.popleft()) if outlet.waiting else outlet.wait())
+                except BaseException as exc:
+                    # A sink may also have canceled this task, which strikes at its next wait.
+                    is_ours = scope.cancel_called and isinstance(exc, self._backend.canceled)
+                    if is_ours or isinstance(exc, GeneratorExit) or find_interrupt(exc) is not None:
+                        raise
+                    outlet.report("failed", exc)
 
     def _end(self, outlet: Any, _: Any) -> None:
         outlet.scope = None
         outlet.ended.set()
+
+
+async def _emit(outlet: _Outlet, event: ToolEvent) -> None:
+    with anyio.move_on_after(_PATIENCE) as scope:
+        await outlet.sink.emit(event)
+    if scope.cancelled_caught:
+        outlet.report(f"took more than {_PATIENCE:g} s for an event, and was canceled", None)

@@ -59,7 +59,7 @@ class Runtime:
             random: Uniform numbers in [0, 1) for the jitter of waits; None: a generator of its own.
 
         Raises:
-            InvalidToolError: ``catalog`` or ``limits`` is something else.
+            InvalidToolError: ``catalog``, ``limits`` or a sink is something else.
         """
         limits = Limits() if limits is None else limits
         for value, kind in ((catalog, Catalog), (limits, Limits)):
@@ -72,6 +72,10 @@ class Runtime:
         self._approve = approve
         self._random = Random().random if random is None else random  # noqa: S311 - jitter, no secret
         self._sinks = tuple(sinks)
+        for sink in self._sinks:
+            if not callable(getattr(sink, "emit", None)):
+                msg = f"Runtime: expected sinks with an async emit(event); got {type(sink).__name__}"
+                raise InvalidToolError(msg)
         self._host: Host | None = None
 
     async def __aenter__(self) -> Self:
@@ -345,7 +349,7 @@ def _missing(host: Host, id: str, name: str, identity: Identity | None, error: T
     failure = trouble.failure
     if host.outlets is not None:
         now = host.backend.time()
-        told = partial(ToolEvent, call_id=id, tool=clip(name), time=now, identity=identity)
+        told = partial(ToolEvent, call_id=id, tool=clip(str(name)), time=now, identity=identity)
         host.outlets.put(told(type=EventType.INVOKED))
         host.outlets.put(
             told(

@@ -90,15 +90,16 @@ async def _run_again(call: Call, trouble: Trouble) -> Any:
             wait = _plan(call, ended)
             if wait is None:
                 break
-            if call.host.outlets is not None:
-                failure = ended.failure
-                call.tell(EventType.RETRY, wait=wait, category=failure.category, error_class=failure.error_class)
             if retries is None:
                 retries = _Retries(call.function.policy)
+            if wait:
+                _tell_retry(call, ended, wait)
             cut = await retries.wait(call, ended, wait)
             if cut is not None:
                 ended = cut
                 break
+            if not wait:  # not before: where the host is testing, stamina may have none follow
+                _tell_retry(call, ended, wait)
             without_traceback(ended.error)  # it has been told to the host, and holds the frames of the attempt
             context = copy_context() if call.crew is None else call.context.copy()
             if call.function.is_sync:
@@ -111,6 +112,11 @@ async def _run_again(call: Call, trouble: Trouble) -> Any:
         return ended
     finally:
         ended = retries = None  # or the traceback of a kept error holds this frame, and the frame the error
+
+
+def _tell_retry(call: Call, trouble: Trouble, wait: float) -> None:
+    failure = trouble.failure
+    call.tell(EventType.RETRY, wait=wait, category=failure.category, error_class=failure.error_class)
 
 
 async def _attempt_in_thread(call: Call, context: Context | None) -> Any:
@@ -275,7 +281,7 @@ def _go_on(call: Call, context: Context, steps: Coroutine[Any, Any, Any], step: 
                 # trio sends the outcome of a wait, which holds the cancellation
                 is_cut = is_watched and isinstance(getattr(sent, "error", None), call.backend.canceled)
                 step = run_in(steps.send, sent)
-            if is_cut and is_watched and call.scope is not None and call.scope.cancel_called:
+            if is_cut and is_watched and call.scope is not None and call.backend.is_cut(call.scope):
                 ignored += 1
                 if ignored == _MANY_IGNORED:
                     call.tell(EventType.CANCEL_IGNORED)
