@@ -123,7 +123,6 @@ def _write_by_hand(path: Path, calls: int, issues: int, make_key: Callable[[], s
     """Do the statements of a comment, in a transaction each, with the pragmas of the tracker."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         execute = connection.execute
-        execute("PRAGMA foreign_keys = ON")
         execute("PRAGMA synchronous = FULL")
         for number in range(calls):
             id, key = f"T-{number % issues}", make_key()

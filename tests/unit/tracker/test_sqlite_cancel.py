@@ -209,6 +209,26 @@ async def test_cancel_in_a_transaction(folder, hand, gate, statement):
     assert ["00"] == bodies(tracker)
 
 
+async def test_a_reader_sees_no_half_transaction(folder, hand, gate):
+    """A read waits for a transaction of the same connection, and sees nothing of it before it is committed."""
+    seen = []
+
+    async def read():
+        seen.append((await tracker.get("T-1")).state)
+
+    async with await make_tracker(folder) as tracker:
+        hand.at["COMMIT"] = lambda _: gate.hold()
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: tracker.close("T-1", "", key="1"))
+            await gate.came()
+            for _ in range(3):
+                group.start_soon(read)
+            await wait_all_tasks_blocked()
+            assert [] == seen
+            gate.open()
+    assert ["closed"] * 3 == seen
+
+
 async def test_cancel_of_one_in_the_transaction_of_another(folder, hand, gate):
     """A write that another task is committing is waited for as well, and succeeds though it was canceled."""
     stored = []

@@ -131,7 +131,6 @@ def open_file(path: Path) -> sqlite3.Connection:
     connection: sqlite3.Connection | None = None
     try:
         connection = _connect(path, "rw")
-        connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")  # what was answered is on the disk, not on its way there
         _check_kind(connection, path)
     except (sqlite3.Error, TrackerError) as exc:

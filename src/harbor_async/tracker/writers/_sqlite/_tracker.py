@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
-from anyio.lowlevel import EventLoopToken, checkpoint_if_cancelled, current_token
+from anyio.lowlevel import EventLoopToken, current_token
 
 from .... import _backend
 from ...._categories import Delivery, ErrorCategory
@@ -172,7 +172,6 @@ class SQLiteTracker:
             await self._leave(session)
 
     async def _enter(self) -> Session:
-        await checkpoint_if_cancelled()
         session = self._session()
         session.users += 1
         if not session.is_open:
