@@ -129,7 +129,7 @@ def test_processor_time_and_memory():
 
 
 def test_points_stay_few():
-    """A quarter of an hour of samples makes at most 600 points; calls, time and average are kept, and no peak is lost."""
+    """A quarter of an hour makes at most 600 points; calls, time and averages are kept, and no peak is lost."""
     samples = 9000
     record = record_of()
     for number in range(1, samples + 1):
