@@ -155,7 +155,7 @@ class _AsyncioBackend(Backend):
         return scope, task.cancelling(), self.effective_deadline()
 
     def _scope_of(self, task: Any) -> Any:
-        state = self._state_of(ref(task))  # type: ignore[misc]
+        state = self._state_of(ref(task))  # type: ignore[misc]  # asked only where it is known
         return None if state is None else state.cancel_scope
 
     def enter_scope(self, place: Any, deadline: float) -> anyio.CancelScope:
@@ -200,7 +200,7 @@ class _AsyncioBackend(Backend):
     def cancelling(self) -> int:
         task = asyncio.current_task(self.loop)
         # One that waits for an await strikes within the call, and must leave it.
-        return 0 if task is None else task.cancelling() - task._must_cancel  # type: ignore[attr-defined]  # noqa: SLF001
+        return 0 if task is None else task.cancelling() - task._must_cancel  # type: ignore[attr-defined]  # noqa: SLF001 - as above
 
     def is_canceled(self, pending: int) -> bool:
         task = asyncio.current_task(self.loop)
@@ -209,9 +209,11 @@ class _AsyncioBackend(Backend):
     async def leave(self, pending: int, error: BaseException | None) -> None:
         # The scope first: anyio delivers through task.cancel(), so both counts rise, and a scope ends only a
         # cancellation that carries anyio's own mark, which a new checkpoint gives.
-        # A native one that has not been delivered yet must be, or it strikes again.
+        # One that has not been delivered yet must be, or it strikes again: a native one, or that of a group of tasks
+        # which has swallowed the scope's and cancels its own task in place of it.
         if getattr(asyncio.current_task(self.loop), "_must_cancel", False):
-            await checkpoint()
+            with suppress(asyncio.CancelledError):
+                await checkpoint()
         for _ in range(_MOST_CHECKPOINTS):
             if self.effective_deadline() > self.time():
                 break

@@ -445,11 +445,8 @@ async def test_r084_a_cancel_before_the_deadline(pace, limit, is_late):
 
 @pytest.mark.timed
 @pytest.mark.parametrize("cut", ["caller", "handle", "timeout"])
-async def test_r089_except_star_cannot_hide_a_cancel(request, pace, cut):
+async def test_r089_except_star_cannot_hide_a_cancel(pace, cut):
     """A group and ``except*`` in a tool that lose the cancellation do not lose it for the runtime."""
-    if cut == "caller" and is_asyncio() and sys.version_info >= (3, 13):
-        request.applymarker(pytest.mark.xfail(strict=True, reason="it leaves past the caller's own scope"))
-
     async def child() -> None:
         try:
             await anyio.sleep_forever()
