@@ -447,6 +447,7 @@ async def test_r084_a_cancel_before_the_deadline(pace, limit, is_late):
 @pytest.mark.parametrize("cut", ["caller", "handle", "timeout"])
 async def test_r089_except_star_cannot_hide_a_cancel(pace, cut):
     """A group and ``except*`` in a tool that lose the cancellation do not lose it for the runtime."""
+
     async def child() -> None:
         try:
             await anyio.sleep_forever()
