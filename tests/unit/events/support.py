@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+import pytest
+
 from harbor_async import (
     Backoff,
     Catalog,
@@ -67,7 +69,8 @@ def check(events: list[ToolEvent]) -> None:
     for event in events:
         assert (before.call_id, before.tool, before.identity) == (event.call_id, event.tool, event.identity)
         assert before.time <= event.time
-        assert before.elapsed <= event.elapsed == event.time - events[0].time
+        assert 0 <= before.elapsed <= event.elapsed
+        assert pytest.approx(events[0].time - events[0].elapsed) == event.time - event.elapsed
         assert event.attempts - before.attempts in ({1} if event.type is EventType.ATTEMPT else {0})
         assert (event.outcome is None) or event is events[-1]
         assert (event.wait is not None) == (event.type is EventType.RETRY)
