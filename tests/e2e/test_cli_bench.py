@@ -124,10 +124,7 @@ def test_open_loop_shows_a_stall(backend, catalog, tmp_path):
 
 
 def test_exit_code_and_limits():
-    """Calls that fail or are rejected make the code 1, and are counted by outcome and category."""
-    done = bench("synthetic", "fail", '{"percent": 100, "seconds": 0}', "--count", "5")
-    assert 1 == done.returncode
-    assert ["failed", "unknown", "5"] in [line.split() for line in done.stdout.splitlines()]
+    """Calls that are rejected make the code 1, and are counted by outcome and category."""
     options = ("--rate", "1000", "--count", "5", "--max-running", "1", "--max-queued", "1", "--timeout", "9")
     done = bench("synthetic", "sleep", '{"seconds": 0.3}', *options)
     assert 1 == done.returncode
