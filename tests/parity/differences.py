@@ -9,6 +9,7 @@ DIFFERENCES = {
     7: "a value that comes after the timeout does not count",
     8: "keys match exactly; unknown and duplicate keys are refused at any depth",
     9: "bad argument text is answered with an envelope, too",
+    11: "every call, attempt and retry is told, in true counts and classes; who listens changes no result",
     12: "listed tools are frozen values",
     13: "an empty name or a missing function is an invalid tool, not a duplicate",
     14: "examples are decoded, so that types and required keys count",

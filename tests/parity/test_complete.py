@@ -6,6 +6,7 @@ from tests.parity.differences import DIFFERENCES
 from tests.parity.harness import AS_SEED, VECTORS, Section, load
 from tests.parity.test_catalog import COPIES, FILTERS, MIME, SEQUENCES
 from tests.parity.test_derive_schema import SCHEMAS
+from tests.parity.test_events import BUS, CASES, IDENTITIES
 from tests.parity.test_invoke import ARGUMENTS, OUTCOMES
 from tests.parity.test_invoke_types import CODEC, REGISTRATION
 from tests.parity.test_policy_traces import TRACES
@@ -20,6 +21,7 @@ SECTIONS = [
     *(ARGUMENTS, OUTCOMES, CODEC, REGISTRATION),
     *(SCHEMA, RETRYABLE, ROUNDTRIP),
     *(RUN, JSON),
+    *(CASES, BUS, IDENTITIES),
 ]
 
 
