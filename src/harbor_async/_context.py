@@ -2,8 +2,8 @@
 
 import logging
 import math
-from collections.abc import Awaitable, Iterable
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
+from collections.abc import Awaitable, Iterable, MutableMapping
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 import attrs
 
@@ -13,10 +13,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-if TYPE_CHECKING:
-    Log = logging.LoggerAdapter[logging.Logger]
-
 _LOG: Final = logging.getLogger("harbor_async.tool")
+
+
+class _CallLog(logging.LoggerAdapter[logging.Logger]):
+    """A logger that adds what is known of a call, and keeps what is given with a record, as Python 3.13 can."""
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
+        return msg, kwargs
 
 
 class Callee(Protocol[P, R_co]):
@@ -118,10 +123,10 @@ class ToolContext:
         return self._linked().key
 
     @property
-    def logger(self) -> "Log":
-        """The logger ``harbor_async.tool``, whose records carry ``tool``, ``call_id`` and ``attempt``."""
+    def logger(self) -> logging.LoggerAdapter[logging.Logger]:
+        """The logger ``harbor_async.tool``; its records carry ``tool``, ``call_id`` and ``attempt``, and their own extra."""
         extra = {"tool": self.tool, "call_id": self.call_id, "attempt": self.attempt}
-        return logging.LoggerAdapter(_LOG, extra)
+        return _CallLog(_LOG, extra)
 
     def report_progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Tell those who listen to the runtime how far the work is; from any thread.
