@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,11 @@ def write(file, arguments, *options, **settings):
     done = run("tracker", "write", file, arguments, *options, **settings)
     assert "" == done.stderr
     return done.returncode, json.loads(done.stdout)
+
+
+def count_comments(file):
+    with closing(sqlite3.connect(file)) as connection:
+        return connection.execute("SELECT count(*) FROM comments").fetchone()[0]
 
 
 @pytest.mark.timeout(60)  # nine new interpreters
@@ -85,7 +90,7 @@ def test_a_locked_file(issues):
     code, envelope = write(issues, '{"op": "comment", "id": "T-1", "body": "x"}', "--timeout", "0.3")
     other.close()
     assert (1, True) == (code, envelope["error"]["category"] in {"api_request", "timeout"})
-    assert [(0,)] == sqlite3.connect(issues).execute("SELECT count(*) FROM comments").fetchall()
+    assert 0 == count_comments(issues)
 
 
 @pytest.mark.timeout(60)  # ten new interpreters
@@ -142,4 +147,4 @@ def test_a_signal_ends_a_write(issues, backend):
     assert (143, "", 1) == (process.returncode, said[0], len(said[1].splitlines())), said[1]
     assert "ended by SIGTERM" in said[1]
     other.close()
-    assert [(0,)] == sqlite3.connect(issues).execute("SELECT count(*) FROM comments").fetchall()
+    assert 0 == count_comments(issues)
