@@ -124,7 +124,7 @@ class ToolContext:
 
     @property
     def logger(self) -> logging.LoggerAdapter[logging.Logger]:
-        """The logger ``harbor_async.tool``; its records carry ``tool``, ``call_id`` and ``attempt``, and their own extra."""
+        """The logger ``harbor_async.tool``, whose records carry ``tool``, ``call_id`` and ``attempt`` besides."""
         extra = {"tool": self.tool, "call_id": self.call_id, "attempt": self.attempt}
         return _CallLog(_LOG, extra)
 
