@@ -24,7 +24,8 @@ from ._limits import Limits
 from ._policy import check_seconds
 from ._results import Arguments, ToolCall, ToolResult
 from ._serve import ask, call_function, prepare, run_in_turn
-from ._shell import guard, run, run_at_once
+from ._settle import guard
+from ._shell import run, run_at_once
 from ._statistics import Statistics, count
 from ._stream import Stream
 from ._tool import Approve

@@ -10,7 +10,8 @@ from ._categories import Delivery, ErrorCategory, Outcome
 from ._context import Identity
 from ._events import EventType
 from ._limiter import Ticket
-from ._shell import guard, run, run_at_once
+from ._settle import guard
+from ._shell import run, run_at_once
 from ._trouble import GONE, Gone, Trouble
 from .errors import InvalidArgumentsError, ToolCanceledError, ToolError, ToolTimeoutError
 

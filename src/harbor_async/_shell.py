@@ -1,33 +1,25 @@
-"""The policy shell: attempts in cancel scopes of their own, and the one place that says who canceled.
+"""The policy shell: the attempts of a call, each in a cancel scope of its own.
 
-The questions of ``_settle`` and their order are the heart of the package. The shell knows no JSON: a ``Function``
-decodes its own arguments.
+It knows no JSON: a ``Function`` decodes its own arguments.
 """
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Awaitable, Coroutine, Generator
 from contextvars import Context, copy_context
 from types import CoroutineType, coroutine
 from typing import Any, Final, TypeAlias, cast
 
 import anyio
 import attrs
-import stamina
 
-from ._backend import find_interrupt
-from ._backoff import plan_retry
 from ._call import CURRENT, Call
-from ._classify import single_leaf
 from ._events import EventType
-from ._policy import ToolPolicy
+from ._retry import Retries, plan
+from ._settle import OUTSIDE, guard, settle
 from ._trouble import (
     GONE,
-    Gone,
     Trouble,
-    attempt_timed_out,
     canceled,
-    raised,
     rejected,
     timed_out,
     without_traceback,
@@ -83,15 +75,15 @@ async def _run_again(call: Call, trouble: Trouble) -> Any:
     ended: Any = trouble
     del trouble
     was_ambiguous = False
-    retries: _Retries | None = None
+    retries: Retries | None = None
     try:
         while type(ended) is Trouble and ended.stop_reason is None:
             was_ambiguous = was_ambiguous or ended.failure.ambiguous
-            wait = _plan(call, ended)
+            wait = plan(call, ended)
             if wait is None:
                 break
             if retries is None:
-                retries = _Retries(call.function.policy)
+                retries = Retries(call.function.policy)
             if wait:
                 _tell_retry(call, ended, wait)
             cut = await retries.wait(call, ended, wait)
@@ -209,7 +201,7 @@ async def _attempt(  # noqa: C901, PLR0912, PLR0915 - one, top to bottom
                     scope.__exit__(None, None, None)
                 except Exception as exc:  # noqa: BLE001 - the function has left a scope of its own open
                     error = error or exc
-        while (settled := _settle(call, error, limit, pending, in_attempt=True)) is _OUTSIDE:
+        while (settled := settle(call, error, limit, pending, in_attempt=True)) is OUTSIDE:
             await backend.leave(pending, error)
         if settled is None:
             return value
@@ -257,10 +249,6 @@ def _take_step(call: Call) -> tuple[Coroutine[Any, Any, Any] | None, Any]:
         return None, stop.value
 
 
-_OUTSIDE: Final = Gone()
-"""The answer of ``_settle`` when the caller has canceled a call that runs in the caller's own task."""
-
-
 @coroutine
 def _go_on(call: Call, context: Context, steps: Coroutine[Any, Any, Any], step: Any) -> Generator[Any, Any, Any]:
     """Run ``steps``, which wait for ``step``, to their end in ``context``."""
@@ -296,144 +284,3 @@ keeps on swallowing them is canceled again at every turn of the loop."""
 
 async def _await(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
-
-
-async def guard(call: Call, start: Callable[[Call], Awaitable[Any]]) -> Any:
-    """Await ``start(call)``, a wait of ours, in a scope of the call's own, and say how it ended.
-
-    Returns:
-        The value, a ``Trouble`` or ``GONE``.
-
-    Raises:
-        BaseException: As ``run``.
-    """
-    if call.crew is not None and call.crew.is_canceled:
-        return GONE  # as above
-    if call.is_canceled:
-        return canceled(call, None, in_attempt=False)  # as above: whoever canceled it has found no scope
-    backend = call.backend
-    error: BaseException | None = None
-    value: Any = None
-    pending = backend.cancelling()
-    scope = call.scope = backend.scope(deadline=call.deadline)
-    try:
-        with scope:
-            try:
-                value = await start(call)
-            except BaseException as exc:  # noqa: BLE001 - as above
-                error = exc
-        call.scope = None
-        while (settled := _settle(call, error, math.inf, pending, in_attempt=False)) is _OUTSIDE:
-            await backend.leave(pending, error)
-        return value if settled is None else settled
-    finally:
-        error = value = settled = None  # as above
-
-
-def _settle(  # noqa: C901, PLR0911, PLR0912 - one answer a row
-    call: Call, error: BaseException | None, limit: float, pending: int, *, in_attempt: bool
-) -> Any:
-    """Say who ended it, asked after its scope has closed and in the one order that fits every row of the table.
-
-    Args:
-        call: The call.
-        error: What came out of it.
-        limit: When the attempt's timeout passes.
-        pending: Native cancellations that were pending when it began.
-        in_attempt: Whether it was the function, and not a wait of ours.
-
-    Returns:
-        None for the value, ``_OUTSIDE`` for the caller, else as ``guard``.
-    """
-    crew = call.crew
-    if error is not None:
-        if (interrupt := find_interrupt(error)) is not None:
-            if crew is None:
-                raise interrupt
-            crew.interrupt_with(interrupt)
-            return GONE
-        if isinstance(error, GeneratorExit):  # nothing may be awaited after it
-            return raised(call, error)
-    if crew is None:
-        if call.backend.is_canceled(pending):
-            return _OUTSIDE
-    elif crew.has_canceled(pending):
-        return GONE
-    now = call.backend.time()
-    if call.is_canceled or now >= call.deadline or now >= limit:
-        if in_attempt and error is None and call.function.tool.declares_effect:
-            call.is_late = True
-            return None
-        if call.is_canceled:
-            return canceled(call, error, in_attempt=in_attempt)
-        if now >= call.deadline:
-            return timed_out(call, error, in_attempt=in_attempt)
-        return attempt_timed_out(call, error, now - limit)
-    if error is None:
-        return None
-    if isinstance(single_leaf(error), call.backend.foreign):
-        return canceled(call, error, in_attempt=in_attempt, message=f"{call.function.name!r} was canceled from within")
-    return raised(call, error)
-
-
-class _Retries:
-    """The waits between the attempts of one call. stamina counts, waits and tells the host's instrumentation."""
-
-    def __init__(self, policy: ToolPolicy) -> None:
-        self._pause = pause = [0.0]
-        self._error: BaseException | None = None
-        self._turns: AsyncIterator[stamina.Attempt] | None = None
-        self._turn: AbstractContextManager[None] = suppress(Exception)
-        self._context = stamina.retry_context(on=lambda _: pause[0], attempts=policy.attempts, timeout=None)
-
-    async def wait(self, call: Call, trouble: Trouble, pause: float) -> Any:
-        """Wait ``pause`` seconds after ``trouble``; None when the next attempt may begin, else how the call ends."""
-        self._pause[0] = pause
-        self._error = trouble.error
-        if self._turns is None:
-            self._turns = aiter(self._context)
-            self._turn = await anext(self._turns)
-        with self._turn:
-            assert trouble.error is not None  # noqa: S101 - without one no retry is planned
-            raise trouble.error
-        ended = await guard(call, self._next)
-        if ended is False:
-            trouble.stop_reason = "attempts"
-            return trouble
-        return None if ended is True else ended
-
-    async def _next(self, _: Call) -> bool:
-        """Wait for the next turn; False when stamina has counted to its end."""
-        if self._turns is not None:
-            try:
-                self._turn = await anext(self._turns)
-            except Exception as exc:  # noqa: BLE001 - told apart below
-                if exc is self._error:
-                    return False
-                self._turns = None  # an instrumentation hook of the host broke, which must not change the answer
-            else:
-                return True
-        self._turn = suppress(Exception)
-        await anyio.sleep(self._pause[0])
-        return True
-
-
-def _plan(call: Call, trouble: Trouble) -> float | None:
-    """Return the wait before the next attempt; None after noting in ``trouble`` why there is none."""
-    if call.is_background and not call.function.may_repeat(call):
-        trouble.stop_reason = "unsafe"
-        return None
-    assert trouble.verdict is not None  # noqa: S101 - what has no stop reason has an error and its verdict
-    plan = plan_retry(
-        call.function.policy,
-        cast("Exception", single_leaf(cast("Exception", trouble.error))),
-        trouble.verdict,
-        is_effect=call.function.tool.declares_effect and not call.function.may_repeat(call),
-        attempts=call.attempts,
-        remaining=call.deadline - call.backend.time(),
-        random=call.host.random,
-    )
-    if isinstance(plan, str):
-        trouble.stop_reason = plan
-        return None
-    return plan

@@ -16,7 +16,7 @@ from ._call import Call, Function, Host
 from ._crew import Crew, Fault, make_crew
 from ._policy import ToolPolicy
 from ._results import ToolCall, ToolResult
-from ._shell import guard
+from ._settle import guard
 from ._trouble import Trouble
 from .errors import HarborError
 
