@@ -20,6 +20,11 @@ PUBLIC = {
         "ToolDescriptor ToolError ToolEvent ToolExample ToolPolicy ToolResult Transport describe tool"
     ),
     "harbor_async.schema": "Name derive_schema register_type",
+    "harbor_async.tracker": (
+        "CloseWriter CommentFinder CommentWriter ErrorCategory Issue IssueReader LinkPRWriter NAME Op ResultError "
+        "TrackerArgs TrackerError TrackerResult TrackerWrite TransitionWriter args_schema tracker_write"
+    ),
+    "harbor_async.tracker.writers": "Change SQLiteTracker",
 }
 
 ERRORS = (
