@@ -194,3 +194,21 @@ def test_the_last_one_comes_when_all_before_it_have_left(slots: tuple[int, ...])
     model.turns.pop(0).ticket.leave()
     assert [True] == [turn.ticket.is_granted for turn in model.turns]
     model.end()
+
+
+def test_one_that_loses_its_group_does_not_keep_the_other_from_those_behind() -> None:
+    """A heavy call was next for a group; when another group that it needs is taken, the first goes to who waits."""
+    model = Model()
+    for step in (
+        Step(3, (), None, None),
+        holder := Step(1, (0,), None, None),
+        Step(2, (0, 1), None, None),
+        Step(1, (0,), None, None),
+    ):
+        model.take(step)
+    assert holder.slots == model.turns[1].slots
+    model.take(Step(0, (), None, leaves=1))  # who has the group leaves: the heavy call is next, and needs a place more
+    assert [True, False, False] == [turn.ticket.is_granted for turn in model.turns]
+    model.take(Step(0, (1,), None, None))
+    assert [True, False, True, True] == [turn.ticket.is_granted for turn in model.turns]
+    model.end()

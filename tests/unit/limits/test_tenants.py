@@ -47,6 +47,7 @@ BOTTLENECKS = {
     "tool": ({"max_running": 1}, {}),
     "group": ({"exclusive": "g"}, {}),
     "group by function": ({"exclusive": lambda name, *_: "g"}, {}),
+    "tool, each in a group of its own": ({"max_running": 1, "exclusive": lambda name, *_: name}, {}),
     "tool and places": ({"max_running": 1}, {"max_running": 1}),
     "all": ({"max_running": 1, "exclusive": "g", "weight": 2}, {"max_running": 3, "max_running_per_tenant": 1}),
 }
