@@ -87,6 +87,25 @@ async def test_a_tool_may_call_itself():
         assert_free(rt)
 
 
+async def test_calls_of_a_tool_from_within_it_run_one_by_one_whatever_its_limit_is():
+    """A tool that may run three times lets each of its calls make one of it at a time: they are not counted outside."""
+    spans: list[tuple[str, float]] = []
+
+    async def work(name: str, is_nested: bool = False) -> None:
+        spans.append((name, anyio.current_time()))
+        await anyio.sleep(1)
+        if not is_nested:
+            inner = [ToolCall("", "work", {"name": f"{name}{n}", "is_nested": True}) for n in range(2)]
+            assert [OK] * 2 == [*map(summary, await rt.invoke_many(inner))]
+
+    async with runtime(make(work, max_running=3)) as rt:
+        results = await rt.invoke_many([ToolCall("", "work", {"name": name}) for name in "abcd"])
+        assert_free(rt)
+    assert [OK] * 4 == [*map(summary, results)]
+    first = {(name, 0) for name in "abc"} | {(f"{name}{n}", 1 + n) for name in "abc" for n in range(2)}
+    assert first | {("d", 3), ("d0", 4), ("d1", 5)} == set(spans)
+
+
 async def test_a_nested_call_weighs_nothing():
     """Any number of nested calls of any weight run at once in the place of their caller."""
     log = Log()
