@@ -1,5 +1,6 @@
 """The events of a call, for each way in which it can end and each way of asking for it. Virtual time."""
 
+import asyncio
 from typing import Any
 
 import anyio
@@ -87,6 +88,25 @@ async def two_errors() -> None:
     raise ExceptionGroup("", [ValueError(), ConnectionError()])
 
 
+async def one_error_in_groups() -> None:
+    raise ExceptionGroup("", [ExceptionGroup("", [ConnectionError()])])
+
+
+async def turns_its_end_into_an_error() -> None:
+    try:
+        await anyio.sleep(9)
+    except anyio.get_cancelled_exc_class():
+        raise ValueError("stopped") from None
+
+
+async def returns_all_the_same() -> str:
+    try:
+        await anyio.sleep(9)
+    except anyio.get_cancelled_exc_class():
+        return "all the same"
+    return "v"
+
+
 async def takes(n: int) -> int:
     return n
 
@@ -165,6 +185,17 @@ ENDS = {
     ),
     "errors of two kinds": End(
         make(two_errors), ["invoked 0", "attempt 1", "failed 1"], ("failed", "unknown", "permanent", "permanent")
+    ),
+    "one error in groups": End(
+        make(one_error_in_groups, attempts=1),
+        ["invoked 0", "attempt 1", "policy_exhausted 1"],
+        ("failed", "api_request", "transient", "attempts"),
+    ),
+    "an end turned into an error": End(
+        make(turns_its_end_into_an_error), THREE, (*TIMEOUT, "attempts"), {}, (0.5, 1), ("timeout", "timeout")
+    ),
+    "an end that is swallowed": End(
+        make(returns_all_the_same), THREE, (*TIMEOUT, "attempts"), {}, (0.5, 1), ("timeout", "timeout")
     ),
     "one try": End(
         make(flaky, attempts=1),
@@ -300,6 +331,40 @@ async def test_a_call_that_is_canceled_by_hand(at, by):
         assert ("canceled", "failed", "canceled", "permanent", "canceled") == last(sink.events[-1])
         assert at == sink.events[-1].time
         check(sink.events)
+
+
+@pytest.mark.parametrize("function", [returns_all_the_same, turns_its_end_into_an_error, slow_to_stop])
+@pytest.mark.parametrize("effect", [None, "write"])
+async def test_a_value_that_comes_after_the_handle_was_canceled(function, effect):
+    """It is dropped and told as canceled, but for a declared effect that has happened: completed, and late."""
+    sink = Recorder()
+    options = {} if effect is None else {"side_effect": effect}
+    async with listen(make(function, **options), sinks=[sink]) as rt, rt.batch() as started:
+        handle = started.start(ToolCall("c", function.__name__))
+        await anyio.sleep(0.5)
+        handle.cancel()
+    check(sink.events)
+    is_late = effect is not None and function is not turns_its_end_into_an_error
+    assert ["invoked 0", "attempt 1", "completed 1" if is_late else "canceled 1"] == sink.told()
+    assert is_late == sink.events[-1].late
+
+
+@each_way
+@pytest.mark.parametrize("at", [0.5, 1.25])
+async def test_a_task_that_is_canceled_natively_is_told_of(ask, at):
+    """On asyncio ``task.cancel()`` of the caller is told as any other end of it."""
+    if anyio.get_cancelled_exc_class() is not asyncio.CancelledError:
+        pytest.skip("trio has no cancellation without a scope")
+    sink = Recorder()
+    async with listen(make(slow), sinks=[sink]) as rt:
+        task = asyncio.create_task(ask(rt, "slow"))
+        await anyio.sleep(at)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+    check(sink.events)
+    before = ["invoked 0", "attempt 1", "retry 1"][: 2 if at == 0.5 else 3]
+    assert [*before, "canceled 1"] == sink.told()
 
 
 @each_way
