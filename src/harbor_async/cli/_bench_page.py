@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any, Final, TypeAlias
 
-import pygal  # type: ignore[import-untyped]  # it has no types
-from pygal.style import Style  # type: ignore[import-untyped]  # as above
-
 from ._bench_figures import describe_load, figure_rows, remarks
 from ._bench_histogram import Histogram
+from ._bench_plot import XY, Style
 from ._bench_record import Point, Record
 from ._bench_report import describe_machine
 from ._report import show_seconds
@@ -140,7 +138,7 @@ def _time(seconds: float) -> str:
 
 def _chart(title: str, lines: Sequence[_Line], show: Callable[[float], str], **options: Any) -> str:
     """Return a chart as SVG, without the scripts that it would fetch from elsewhere."""
-    chart: Any = pygal.XY(
+    chart: Any = XY(
         title=title,
         style=_STYLE,
         js=(),

@@ -313,6 +313,18 @@ async def test_a_hook_of_the_host_that_breaks_changes_no_answer(restored, kind):
     assert "reset" == result.error.message
 
 
+async def test_a_hook_that_breaks_while_stamina_counts_leaves_our_number(restored):
+    """In testing mode, with a hook that raises, a call that always fails still ends: after the policy's attempts."""
+
+    def broken(details):
+        raise KeyError("hook")
+
+    stamina.set_testing(True, attempts=2)
+    stamina.instrumentation.set_on_retry_hooks([broken])
+    result = await run(Recorder(reset()))
+    assert (4, "attempts") == (result.attempts, result.stop_reason)
+
+
 async def test_two_calls_retry_side_by_side():
     """The waits of one call hold up no other."""
     first, second = Recorder(reset(), None), Recorder(reset(), None)
