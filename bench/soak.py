@@ -41,8 +41,8 @@ from harbor_async import (
 )
 
 BATCH: Final = 20
-DRIVERS: Final = 2
-"""Batches at once, as a multiple of those that all calls in flight would fill: most wait for their last calls."""
+AIM: Final = 1.25
+"""How many calls to begin with, as a multiple of those wanted: on a machine that gets idle they are answered sooner."""
 LIMITS: Final = Limits(max_running=500, max_threads=16, max_running_per_tenant=200)
 SAMPLES: Final = 200
 GROWTH: Final = 1.05
@@ -258,13 +258,18 @@ class Soak:
         async with Runtime(Catalog(TOOLS), limits=LIMITS, sinks=[self.ledger]) as runtime:
             end = anyio.current_time() + self.seconds
             async with anyio.create_task_group() as group:
-                for _ in range(DRIVERS * in_flight // BATCH):
-                    group.start_soon(Driver(runtime, self.ledger, Random(random.random()), ids).run, end)
+                aim = round(AIM * in_flight)
+                lacking = aim
                 while anyio.current_time() < end:
+                    # Most batches wait for their last calls, so that more are needed than so many calls would fill. As
+                    # many as they are in the first tenth they are to the end, or their own memory would grow.
+                    for _ in range(lacking // BATCH if len(self.samples) < SAMPLES // 10 else 0):
+                        group.start_soon(Driver(runtime, self.ledger, Random(random.random()), ids).run, end)
                     await anyio.sleep(self.seconds / SAMPLES)
                     self.samples.append(memory())
                     now = runtime.statistics()
                     self.in_flight.append(now.running + now.queued)
+                    lacking = aim - self.in_flight[-1]
             for _ in range(100):
                 self.statistics = runtime.statistics()
                 if not self.statistics.threads:
