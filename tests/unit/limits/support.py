@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import attrs
 
 from harbor_async import (
@@ -86,6 +87,12 @@ async def ask_all(rt: Runtime, *calls: tuple[ToolCall, Identity | None], gap: fl
             await anyio.sleep(gap)
             await anyio.lowlevel.checkpoint()
     return results
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what a thread brings about; it comes at once, but nobody says when. The test's timeout bounds it."""
+    while not condition():
+        await anyio.lowlevel.checkpoint()
 
 
 def summary(result: ToolResult) -> tuple[str, str | None, int, str | None]:

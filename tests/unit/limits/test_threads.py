@@ -7,8 +7,7 @@ import pytest
 from anyio import from_thread
 
 from harbor_async import ToolCall, ToolContext
-from harbor_async.testing import wait_all_tasks_blocked
-from tests.unit.limits.support import AWAY, OK, assert_free, make, runtime, summary
+from tests.unit.limits.support import AWAY, OK, assert_free, make, runtime, summary, until
 from tests.unit.thread.gate import PATIENCE, Gate, pass_time
 
 virtual = pytest.mark.virtual(grace=PATIENCE)
@@ -77,10 +76,10 @@ async def test_a_thread_does_not_wait_for_a_group_that_waits_for_a_thread(gate: 
     tools = make(outer), make(grouped, exclusive="g"), make(plain, "waits", exclusive="g")
     async with runtime(*tools, max_threads=1, **limits) as rt:
         async with anyio.create_task_group() as group:
-            results: list[Any] = []
+            results: dict[str, Any] = {}
 
             async def ask(tool: str) -> None:
-                results.append(await rt.invoke(tool))
+                results[tool] = await rt.invoke(tool)
 
             group.start_soon(ask, "outer")
             await gate.came()
@@ -88,12 +87,11 @@ async def test_a_thread_does_not_wait_for_a_group_that_waits_for_a_thread(gate: 
             await anyio.wait_all_tasks_blocked()
             gate.open()
         assert_free(rt)
-    outer_result, waited = results
-    *answer, message = outer_result.value
+    *answer, message = results["outer"].value
     assert AWAY == tuple(answer)
     for word in ("group 'g'", "'grouped'", "'outer'", "a worker thread"):
         assert word in message
-    assert (OK, "plain") == (summary(waited), waited.value)
+    assert (OK, "plain") == (summary(results["waits"]), results["waits"].value)
 
 
 @pytest.mark.parametrize("how", ["invoke", "call", "context"])
@@ -158,6 +156,5 @@ async def test_the_group_of_a_thread_that_is_left_behind_comes_back(gate: Gate):
         assert (0, 0, 1, 1) == (seen.running, seen.queued, seen.threads, seen.background)
         assert OK == summary(await rt.invoke("plain"))
         gate.open()
-        await gate.went()
-        await wait_all_tasks_blocked()
-        assert (0, 0) == (rt.statistics().threads, rt.statistics().background)
+        await until(lambda: rt.statistics().threads == 0)
+        assert 0 == rt.statistics().background
