@@ -137,16 +137,18 @@ async def test_a_thread_that_was_left_behind_tells_nothing(gate: Gate):
         context.report_progress(1)
         return "late"
 
-    async with listen(make(work, attempts=2, idempotent=True), sinks=[sink]) as rt:
-        async with anyio.create_task_group() as group:
-            group.start_soon(lambda: rt.invoke("work", id="c"))
-            await gate.came()
-            await pass_time(1)
-            await pass_time(0.5)
-            await late.came()
-            gate.open()
-            await until(lambda: rt.statistics().background == 0)  # the late word is out
-            late.open()
+    async with (
+        listen(make(work, attempts=2, idempotent=True), sinks=[sink]) as rt,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(lambda: rt.invoke("work", id="c"))
+        await gate.came()
+        await pass_time(1)
+        await pass_time(0.5)
+        await late.came()
+        gate.open()
+        await until(lambda: rt.statistics().background == 0)  # the late word is out
+        late.open()
     assert [(2, 2, None, ""), (2, 3, None, "")] == said(sink)
     assert "completed 2" == sink.told()[-1]
 
