@@ -213,16 +213,12 @@ class Model:
     def _next(self, calls: list[Call]) -> Iterator[Call]:
         """Yield which of ``calls`` may be next.
 
-        The first, and where that has waited for something which came free at this moment, as a place did, also the
-        second: for who is there, it is as though the place had come free before.
+        The first, and one behind others which have all waited for something that has come free at this moment and that
+        it does not need: it may have come free after what it needs.
         """
-        passed: set[Any] = set()
-        for call in calls:
-            if passed.isdisjoint(call.slots):
+        for number, call in enumerate(calls):
+            if all(self.freed.intersection(other.slots).difference(call.slots) for other in calls[:number]):
                 yield call
-            passed.update(call.slots)
-            if self.freed.isdisjoint(call.slots):
-                return
 
     def _turn(self, call: Call) -> int:
         """Return a number that is lower for a call that was seen to begin earlier, of those that began now."""
@@ -317,7 +313,8 @@ class Model:
         """Cancel a batch that has enough."""
         for call in batch.calls:
             # Of several calls that are out of time at one moment, any may be the one with which there is enough.
-            call.is_unsure = self.is_tick and (call.moment == self.moment or self._due(call) <= self.now)
+            due = min(self._due(each) for each in (call, call.child) if each is not None)
+            call.is_unsure = self.is_tick and (call.moment == self.moment or due <= self.now)
         self._cancel_all(batch)
 
     def _cut(self, call: Call) -> None:
