@@ -14,6 +14,7 @@ from anyio.lowlevel import checkpoint
 from harbor_async import (
     Backoff,
     Catalog,
+    Failure,
     Identity,
     Limits,
     Runtime,
@@ -95,6 +96,32 @@ async def lies(n: int) -> list[int]:
     return [n, "text"]  # type: ignore[list-item]
 
 
+def _account(n: int) -> str:
+    return f"account {n % 3}"
+
+
+def _is_even(n: int) -> bool:
+    return n % 2 == 0
+
+
+def _in_own_words(failure: Failure, _: Any) -> str:
+    return f'"{failure.category}"'
+
+
+@tool(
+    policy=AT_ONCE,
+    exclusive=_account,
+    idempotent=_is_even,
+    max_running=2,
+    weight=2,
+    side_effect="write",
+    render=_in_own_words,
+)
+async def pays(n: int) -> int:
+    await checkpoint()
+    raise ToolError("no money", category="api_request")
+
+
 @tool(scopes={"admin"})
 async def admin() -> None:
     raise AssertionError("nobody here may")
@@ -125,7 +152,7 @@ async def tells(context: ToolContext) -> list[Any]:
     return [context.call_id, context.tool, context.attempt, context.identity and context.identity.user]
 
 
-TOOLS = [add, forecast, shout, flaky_thread, flaky, writes, breaks, refuses, lies, admin, approved, nests, tells]
+TOOLS = [add, forecast, shout, flaky_thread, flaky, writes, breaks, refuses, lies, pays, admin, approved, nests, tells]
 
 Answer = tuple[str, Any, int, str | None]
 """Outcome, value or category, attempts and why there were no more."""
@@ -136,9 +163,10 @@ def _ok(value: Any, attempts: int = 1) -> Answer:
 
 
 def _flaky(fails: int) -> Answer:
-    return _ok(fails + 1, fails + 1) if fails < 4 else ("failed", "api_request", 4, "attempts")
+    return _ok(fails + 1, fails + 1) if fails < 4 else _GIVEN_UP
 
 
+_GIVEN_UP: Answer = ("failed", "api_request", 4, "attempts")
 _INVALID: Answer = ("failed", "validation", 0, "invalid")
 KINDS: list[Callable[[int], tuple[str, Any, Answer]]] = [
     lambda n: ("add", {"a": n}, _ok(n + 1)),
@@ -156,6 +184,7 @@ KINDS: list[Callable[[int], tuple[str, Any, Answer]]] = [
     lambda n: ("breaks", {"n": n}, ("failed", "unknown", 1, "permanent")),
     lambda n: ("refuses", {"n": n}, ("failed", "conflict", 1, "permanent")),
     lambda n: ("lies", {"n": n}, ("failed", "unknown", 1, "invalid")),
+    lambda n: ("pays", {"n": n}, ("failed", "api_request", 1, "unsafe") if n % 2 else _GIVEN_UP),
     lambda n: ("admin", "", ("rejected", "auth_failed", 0, "rejected")),
     lambda n: ("approved", {"n": n}, _ok(2 * n)),
     lambda n: ("nests", {"a": n}, _ok([n + 2, "X", "validation"])),
@@ -171,7 +200,8 @@ def make_calls(count: int) -> tuple[list[ToolCall], dict[str, Answer]]:
     """Return calls of all kinds in turn, and their answers by id."""
     calls, answers = [], {}
     for n in range(count):
-        name, arguments, answers[str(n)] = KINDS[n % len(KINDS)](n)
+        kind = (n + n // len(KINDS)) % len(KINDS)  # or each kind would only see numbers of one remainder
+        name, arguments, answers[str(n)] = KINDS[kind](n)
         calls.append(ToolCall(str(n), name, arguments))
     return calls, answers
 
