@@ -79,6 +79,7 @@ async def call_function(
             ended, rest = run_at_once(call) if is_next else (None, run_in_turn(call))
             if rest is not None:
                 ended = await rest
+                rest = None
     except BaseException:
         abandon(call)
         raise

@@ -46,7 +46,12 @@ def run_at_once(call: Call) -> tuple[Any, Coroutine[Any, Any, Any] | None]:
     steps, step, error = _step(call, context)
     if steps is None and error is None and call.attempt_deadline > backend.time() and backend.is_free(place, outer):
         return step, None
-    return None, _attempt(call, context, (place, pending, limit, steps, step, error))
+    first = (place, pending, limit, steps, step, error)
+    del error, steps  # or the traceback of the error holds this frame, and the frame the error
+    try:
+        return None, _attempt(call, context, first)
+    finally:
+        del first
 
 
 def run(call: Call) -> Coroutine[Any, Any, Any]:
@@ -67,7 +72,10 @@ def run(call: Call) -> Coroutine[Any, Any, Any]:
 
 async def _run_in_threads(call: Call, context: Context | None) -> Any:
     ended: Any = await _attempt_in_thread(call, context)
-    return await _run_again(call, ended) if type(ended) is Trouble and ended.stop_reason is None else ended
+    try:
+        return await _run_again(call, ended) if type(ended) is Trouble and ended.stop_reason is None else ended
+    finally:
+        del ended  # or the traceback of the error holds this frame, and the frame the error
 
 
 async def _run_again(call: Call, trouble: Trouble) -> Any:
@@ -209,7 +217,7 @@ async def _attempt(  # noqa: C901, PLR0912, PLR0915 - one, top to bottom
             return settled
         return await _run_again(call, settled)
     finally:
-        error = value = settled = first = step = None  # or the traceback of the error holds this frame
+        error = value = settled = first = step = steps = None  # or the traceback of the error holds this frame
 
 
 def _begin(call: Call, context: Context | None, now: float) -> float:
@@ -275,6 +283,8 @@ def _go_on(call: Call, context: Context, steps: Coroutine[Any, Any, Any], step: 
                     call.tell(EventType.CANCEL_IGNORED)
     except StopIteration as stop:
         return stop.value
+    finally:
+        del steps, step  # as in run_at_once
 
 
 _MANY_IGNORED: Final = 3

@@ -416,6 +416,31 @@ async def test_an_exception_leaves_no_cycle():
             gc.enable()
 
 
+async def test_an_exception_of_an_async_tool_leaves_no_cycle():
+    """The same where no thread is between."""
+    died = threading.Event()
+
+    class Big:
+        def __del__(self):
+            died.set()
+
+    async def fails() -> None:
+        big = Big()
+        raise ValueError(str(big)[:0])
+
+    described = make(fails)
+    async with Runtime(Catalog([described])) as runtime:
+        for ask in (partial(runtime.invoke, "fails"), partial(runtime.call, described), described):
+            died.clear()
+            gc.disable()
+            try:
+                await ask()
+            except ValueError:
+                assert not died.is_set()
+            assert died.is_set()
+            gc.enable()
+
+
 async def test_without_a_runtime():
     """``descriptor.invoke`` runs the whole shell round a thread: decoding, retries, encoding."""
     runs = []
