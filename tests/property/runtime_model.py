@@ -155,6 +155,7 @@ class Model:
 
     def _admit(self, call: Call, tenant: str | None) -> None:
         kind = call.kind
+        call.tenant = tenant
         held = [parent for parent in _parents(call) if parent.has_ticket]
         keys: list[Key] = []
         if kind.most is not None:
@@ -169,9 +170,14 @@ class Model:
         call.has_ticket = needs_turn and bool(call.weight or keys)
         self.calls.append(call)
         is_bounded = not call.owner.is_stream or call.parent is not None
-        if self._is_free(call):
+        # What has come free at this moment may have come free after this call has asked for it, or gone to another.
+        others = self.freed.union(*(other.slots for other in self._waiting() if other is not call))
+        is_early = self.seen.get(call.id) != self.now and not others.isdisjoint(call.slots)
+        if self._is_free(call) and not (call.parent and is_early):
             call.state = "granted"
-        elif self._would_deadlock(call, held, keys) or (is_bounded and len(self._waiting()) > self.most_waiting):
+        elif self._would_deadlock(call, held, keys, is_early=is_early) or (
+            is_bounded and len(self._waiting()) > self.most_waiting
+        ):
             self._end(call, Answer("rejected", "rate_limited", 0, "rejected"))
 
     def _is_limited(self) -> bool:
@@ -197,8 +203,8 @@ class Model:
             slot in other.slots for other in self.calls if other.is_held or other.state == "granted"
         )
 
-    def _would_deadlock(self, call: Call, held: list[Call], wanted: Iterable[Key]) -> bool:
-        if self._has_room(call):
+    def _would_deadlock(self, call: Call, held: list[Call], wanted: Iterable[Key], *, is_early: bool) -> bool:
+        if self._has_room(call) and not is_early:
             return False
         return any(key not in wanted and key[0] != "tenant" for parent in held for _, key in parent.slots)
 
@@ -386,5 +392,5 @@ def _owner_of(key: Key, held: list[Call]) -> Any:
 def _by_tenant(calls: Iterable[Call]) -> list[list[Call]]:
     tenants: dict[str | None, list[Call]] = {}
     for call in calls:
-        tenants.setdefault(call.owner.tenant, []).append(call)
+        tenants.setdefault(call.tenant, []).append(call)
     return [*tenants.values()]

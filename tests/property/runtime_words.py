@@ -124,6 +124,7 @@ class Call:
         state: ``"waiting"`` for its turn, ``"running"``, ``"pausing"`` before a retry, ``"done"``.
         slots: What it takes beside places.
         answer: How it ended; None where nobody is told.
+        tenant: On whose behalf it is made.
         is_cut: Whether a cancellation reached it, which it has shielded itself from.
         is_unsure: Whether it was canceled at the moment at which it was out of time, so that either may be told.
         moment: When it ended, as a number that grows.
@@ -137,6 +138,7 @@ class Call:
     parent: "Call | None" = None
     child: "Call | None" = None
     deadline: float = math.inf
+    tenant: str | None = None
     weight: int = 0
     slots: tuple[tuple[Any, Key], ...] = ()
     has_ticket: bool = False
