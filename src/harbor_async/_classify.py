@@ -246,8 +246,12 @@ def _retry_after(error: Exception) -> float | None:
     return parse_retry_after(value) if isinstance(value, str) else sane_wait(value)
 
 
-def parse_retry_after(text: str) -> float | None:
+def parse_retry_after(text: str, now: datetime | None = None) -> float | None:
     """Read a ``Retry-After`` header: whole seconds, or an HTTP date that lies ahead. Source: RFC 9110 §10.2.3.
+
+    Args:
+        text: The header's value.
+        now: When it was written; None: now.
 
     Returns:
         Seconds to wait, or None for anything else, a past date included.
@@ -258,7 +262,7 @@ def parse_retry_after(text: str) -> float | None:
     from email.utils import parsedate_to_datetime  # noqa: PLC0415 - dates are rare, and its imports cost 13 ms
 
     try:
-        ahead = (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
+        ahead = (parsedate_to_datetime(text) - (now or datetime.now(UTC))).total_seconds()
     except (TypeError, ValueError):  # no date, or one without a zone
         return None
     return ahead if ahead >= 0 else None
