@@ -8,7 +8,8 @@
     │   ├── UnsupportedTypeError
     │   ├── SchemaBuildError
     │   ├── InvalidExampleError
-    │   └── InvalidToolError        also a ValueError
+    │   ├── InvalidToolError        also a ValueError
+    │   └── ExportError             a tool cannot be said in a provider's dialect
     ├── ToolError                   a call failed; tools raise it themselves to say how
     │   ├── ToolNotFoundError
     │   ├── InvalidArgumentsError
@@ -114,6 +115,42 @@ class InvalidExampleError(RegistrationError):
 
 class InvalidToolError(RegistrationError, ValueError):
     """A tool, or a value it is declared with, makes no sense: empty name, negative timeout, generator function."""
+
+
+@attrs.frozen
+class Refusal:
+    """Why a tool cannot be said in a provider's dialect.
+
+    Attributes:
+        tool: The tool's name; ``""`` where it is about the whole list.
+        path: JSON Pointer (RFC 6901) into the tool's schema.
+        reason: What the dialect does not allow there.
+    """
+
+    tool: str
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Return ``tool 'name' at /path: reason``, without what is empty."""
+        where = f"tool {self.tool!r}" if self.tool else ""
+        where += f" at {self.path}" if self.path else ""
+        return f"{where}: {self.reason}" if where else self.reason
+
+
+class ExportError(RegistrationError):
+    """Tools cannot be said in a provider's dialect.
+
+    Attributes:
+        dialect: The provider's name for it, as ``OpenAI strict``.
+        refusals: Every reason.
+    """
+
+    def __init__(self, dialect: str, refusals: Iterable[Refusal]) -> None:
+        """List why."""
+        self.dialect = dialect
+        self.refusals: tuple[Refusal, ...] = tuple(refusals)
+        super().__init__(f"{dialect}: {'; '.join(map(str, self.refusals))}")
 
 
 class ToolError(HarborError):

@@ -28,9 +28,9 @@ PUBLIC = {
 }
 
 ERRORS = (
-    "DuplicateToolError HarborError InvalidArgumentsError InvalidExampleError InvalidOutputError InvalidToolError "
-    "MissingExtraError OverloadedError RegistrationError SchemaBuildError ScopeDeniedError ToolCanceledError ToolError "
-    "ToolNotFoundError ToolTimeoutError UnsupportedTypeError"
+    "DuplicateToolError ExportError HarborError InvalidArgumentsError InvalidExampleError InvalidOutputError "
+    "InvalidToolError MissingExtraError OverloadedError RegistrationError SchemaBuildError ScopeDeniedError "
+    "ToolCanceledError ToolError ToolNotFoundError ToolTimeoutError UnsupportedTypeError"
 )
 
 OPTIONAL = {
