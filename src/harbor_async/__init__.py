@@ -7,6 +7,7 @@ from ._context import Identity, ToolContext
 from ._declaration import describe, tool
 from ._descriptor import ToolDescriptor
 from ._events import EventSink, EventType, ToolEvent
+from ._foreign import describe_foreign
 from ._limits import Limits
 from ._policy import Backoff, ToolPolicy
 from ._results import Failure, ToolCall, ToolResult
@@ -46,5 +47,6 @@ __all__ = [
     "ToolResult",
     "Transport",
     "describe",
+    "describe_foreign",
     "tool",
 ]

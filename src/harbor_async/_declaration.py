@@ -71,7 +71,13 @@ def describe(function: Callable[..., Any], /, **options: Unpack[ToolOptions]) ->
     if not callable(function):
         msg = f"a tool is made of a function; got {type(function).__name__}"
         raise InvalidToolError(msg)
-    schema = compile_function(function, name=options.get("name"))
+    return make_descriptor(function, compile_function(function, name=options.get("name")), options)
+
+
+def make_descriptor(
+    function: Callable[..., Any], schema: FunctionSchema, options: ToolOptions
+) -> ToolDescriptor[..., Any]:
+    """Make a tool of a function whose schema is known; errors as of ``describe``."""
     name = options.get("name", schema.name)
     if not isinstance(name, str) or not name:
         msg = f"{function!r} has no name of its own: name= must be text that is not empty; got {name!r}"

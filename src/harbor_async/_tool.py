@@ -85,7 +85,10 @@ class Tool:
 
     @property
     def args_schema(self) -> dict[str, Any]:
-        """The JSON Schema (2020-12) of the arguments: a closed object. A fresh copy each time."""
+        """The JSON Schema of the arguments, a fresh copy each time: a closed object of 2020-12.
+
+        That of ``describe_foreign`` is an object's as its author wrote it.
+        """
         schema: dict[str, Any] = msgspec.json.decode(self._args_schema)
         return schema
 

@@ -17,7 +17,7 @@ PUBLIC = {
     "harbor_async": (
         "Backoff Catalog CatalogFilter Delivery ErrorCategory ErrorClass EventSink EventType Failure HarborError "
         "Identity Join Limits LoadingMode Outcome Problem Runtime SideEffect Statistics Tool ToolCall ToolContext "
-        "ToolDescriptor ToolError ToolEvent ToolExample ToolPolicy ToolResult Transport describe tool"
+        "ToolDescriptor ToolError ToolEvent ToolExample ToolPolicy ToolResult Transport describe describe_foreign tool"
     ),
     "harbor_async.schema": "Name derive_schema register_type",
     "harbor_async.tracker": (
@@ -37,6 +37,7 @@ OPTIONAL = {
     "docstring_parser",
     "hdrh",
     "httpx2",
+    "jsonschema_rs",
     "mcp",
     "opentelemetry",
     "prometheus_client",

@@ -1,4 +1,4 @@
-"""The decoder of one record: a fast path that says yes or no, and a slow path that says why not."""
+"""The decoder of one object: a fast path that says yes or no, and a slow path that says why not."""
 
 from collections.abc import Callable
 from typing import Any, Final, cast
@@ -14,7 +14,7 @@ from ._construct import Constructor
 from ._count import Counter
 from ._explain import Explainer
 from ._mapping import from_mapping
-from ._plan import Ref, static_depth
+from ._plan import Ref, Table, static_depth
 from ._shadow import Shadows
 
 _NO_ARGUMENTS: Final = frozenset({b"", b"null"})
@@ -27,10 +27,10 @@ class _DoubledKeyError(Exception):
 
 @attrs.frozen(eq=False)
 class Decoder:
-    """Decodes JSON objects into the values of one record.
+    """Decodes JSON objects into the values of one record, or into one dict.
 
     Attributes:
-        root: The record's place in the plan.
+        root: The object's place in the plan.
         shadows: The msgspec types of the plan.
         wire: Decodes text to shadows; raises on anything that does not fit.
         keys: Counts the keys of a decoded document.
@@ -38,7 +38,7 @@ class Decoder:
         depth: How deep a document that fits can nest.
     """
 
-    root: Ref
+    root: Ref | Table
     shadows: Shadows
     wire: Callable[["bytes | str"], Any]
     keys: Callable[[Any], int]
@@ -159,13 +159,13 @@ def _to_bytes(arguments: Any, max_bytes: int, max_depth: int) -> bytes:
     return data
 
 
-def compile_decoder(root: Ref) -> Decoder:
-    """Compile the decoder of a record: the parameters of a function, or a class that stands for them all."""
+def compile_decoder(root: Ref | Table) -> Decoder:
+    """Compile the decoder of an object: the parameters of a function, or a class or dict that stands for them all."""
     shadows = Shadows(root)
     module = Module()
     counter, builder = Counter(module, shadows), Builder(module, shadows)
     module.function("keys", "s", [f"return {counter.expression(root, 's')}"])
-    if root.record.style == "arguments":
+    if isinstance(root, Ref) and root.record.style == "arguments":
         values = "".join(f"a{index}, " for index in range(len(root.record.fields)))
         module.function("build", "s", [*builder.assignments(root.record), f"return ({values})"])
     else:
@@ -175,7 +175,7 @@ def compile_decoder(root: Ref) -> Decoder:
     return Decoder(
         root=root,
         shadows=shadows,
-        wire=msgspec.json.Decoder(shadows.struct(root.record)).decode,
+        wire=msgspec.json.Decoder(shadows.wire(root)).decode,
         keys=scope["keys"],
         build=scope["build"],
         depth=_UNBOUNDED if depth is None else depth,

@@ -72,7 +72,7 @@ class FunctionSchema:
 
     def bound(self, function: Callable[..., Any]) -> Callable[[Bound], Any]:
         """Return what calls ``function`` with bound values as this one is called, without context."""
-        call = _caller(function, self._given)
+        call = caller(function, self._given)
         return lambda values: call(values, None)
 
 
@@ -137,7 +137,7 @@ def compile_function(fn: Callable[..., Any], *, name: str | None = None) -> Func
         decode=decoder.decode,
         encode=encode,
         bind=_binder(signature, fields).bind,
-        call=_caller(fn, signature.parameters),
+        call=caller(fn, signature.parameters),
         given=tuple(given),
     )
 
@@ -183,8 +183,8 @@ def _binder(signature: Signature, fields: tuple[Field, ...]) -> Binder:
     return Binder(signature.python.replace(parameters=params), fields)
 
 
-def _caller(fn: Callable[..., Any], parameters: tuple[Parameter, ...]) -> Callable[[Bound, ToolContext | None], Any]:
-    """Write the call out: ``fn(v[0], v[1], days=v[2], ctx=c)``."""
+def caller(fn: Callable[..., Any], parameters: tuple[Parameter, ...]) -> Callable[[Bound, ToolContext | None], Any]:
+    """Return what calls ``fn`` with bound values, written out: ``fn(v[0], v[1], days=v[2], ctx=c)``."""
     module = Module()
     passed: list[str] = []
     index = 0
@@ -195,5 +195,5 @@ def _caller(fn: Callable[..., Any], parameters: tuple[Parameter, ...]) -> Callab
         by_position = by_position and not param.is_keyword
         passed.append(value if by_position else f"{param.name}={value}")
     module.function("call", "v, c", [f"return {module.ref(fn)}({', '.join(passed)})"])
-    caller: Callable[[Bound, ToolContext | None], Any] = module.compile()["call"]
-    return caller
+    call: Callable[[Bound, ToolContext | None], Any] = module.compile()["call"]
+    return call
