@@ -1,10 +1,11 @@
 """One call in flight, what it shares with others, and what of a tool it needs."""
 
+import logging
 import math
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import Context, ContextVar
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 from uuid import uuid4
 
 import anyio
@@ -18,6 +19,11 @@ from ._limits import Limits
 from ._policy import ToolPolicy
 from ._results import Failure
 from ._tool import Tool
+
+_LOG: Final = logging.getLogger("harbor_async")
+
+Progress: TypeAlias = Callable[[float, float | None, str], None]
+"""Takes what a tool says of its progress: how much is done, of how much, and a few words."""
 
 
 class Function(Protocol):
@@ -179,6 +185,7 @@ class Call:
         is_canceled: Whether its handle was canceled.
         left: What runs in the threads that could not be stopped, of all attempts.
         is_late: Whether its value came after its end, and stands because the effect has happened.
+        on_progress: Told of its progress besides those who listen; None: nobody is.
     """
 
     __slots__ = (
@@ -201,6 +208,7 @@ class Call:
         "is_late",
         "key",
         "left",
+        "on_progress",
         "parent",
         "scope",
         "started",
@@ -229,6 +237,7 @@ class Call:
     is_in_thread: bool
     is_late: bool
     is_bounded: bool
+    on_progress: Progress | None
 
     def __init__(  # noqa: PLR0917 - what tells one call from another; keywords cost on the hot path
         self,
@@ -262,6 +271,7 @@ class Call:
         self.scope = None
         self.is_canceled = False
         self.is_late = False
+        self.on_progress = None
 
     def callers(self) -> "Iterator[Call]":
         """Yield the calls from within which this one is made, the nearest first; see ``parent`` for which."""
@@ -288,6 +298,15 @@ class Call:
             **more,
         )
         outlets.put(event)
+
+    def tell_progress(self, done: float, total: float | None, message: str) -> None:
+        """Tell those who listen, and whoever asked for this call, how far it is."""
+        self.tell(EventType.PROGRESS, done=done, total=total, message=message)
+        if self.on_progress is not None:
+            try:
+                self.on_progress(done, total, message)
+            except Exception:  # noqa: BLE001 - a listener's fault must not become the tool's
+                _LOG.exception("on_progress of a call of tool %r failed", self.function.name)
 
     @property
     def is_background(self) -> bool:

@@ -90,6 +90,7 @@ class Catalog:
         self._tools: dict[str, ToolDescriptor[..., Any]] = {}
         self._index: tuple[dict[str, ToolDescriptor[..., Any]], SearchIndex] | None = None
         self._writing = Lock()
+        self._listeners: dict[object, Callable[[], None]] = {}
         for descriptor in descriptors:
             self.register(descriptor)
 
@@ -105,6 +106,7 @@ class Catalog:
             if descriptor.name in self._tools:
                 raise DuplicateToolError(descriptor.name)
             self._tools = {**self._tools, descriptor.name: descriptor}
+        self._tell()
 
     def register_func(
         self, name: str, function: Callable[..., Any], /, **options: Unpack[ToolOptions]
@@ -136,6 +138,25 @@ class Catalog:
                 if descriptor.name not in self._tools:
                     raise ToolNotFoundError(descriptor.name)
             self._tools = {**self._tools, **{descriptor.name: descriptor for descriptor in batch}}
+        self._tell()
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have ``listener`` called after each change, in the thread that made it.
+
+        It must not raise or wait; several changes in several threads may call it at once.
+
+        Returns:
+            What ends that; it may be called twice.
+        """
+        key = object()
+        with self._writing:
+            self._listeners = {**self._listeners, key: listener}
+
+        def unsubscribe() -> None:
+            with self._writing:
+                self._listeners = {each: one for each, one in self._listeners.items() if each is not key}
+
+        return unsubscribe
 
     def resolve(self, name: str) -> "ToolDescriptor[..., Any]":
         """Return the descriptor of this name; letter case and white space count.
@@ -173,6 +194,10 @@ class Catalog:
         if index is None or index[0] is not tools:
             index = self._index = (tools, SearchIndex(tools[name].tool for name in sorted(tools)))
         return index[1].search(query, frozenset(words("tags", tags)), limit)
+
+    def _tell(self) -> None:
+        for listener in self._listeners.values():
+            listener()
 
     def __contains__(self, name: object) -> bool:
         """Say whether a tool of this name is here."""

@@ -15,7 +15,6 @@ from . import _backend
 from ._answer import finish
 from ._call import Call, Host
 from ._context import ToolContext
-from ._events import EventType
 from ._limits import Limits
 from ._policy import ToolPolicy, check_seconds
 from ._results import Arguments, Failure, ToolCall, ToolResult
@@ -56,7 +55,7 @@ class Link:
 
     def report(self, done: float, total: float | None, message: str) -> None:
         call = self._call
-        if call.host.outlets is None:
+        if call.host.outlets is None and call.on_progress is None:
             return
         tell = partial(self._tell, done, total, message)
         if call.backend.thread == get_ident():
@@ -68,7 +67,7 @@ class Link:
         call = self._call
         # Else it has had its last event, or this is of an attempt whose thread was left behind.
         if call in call.host.in_flight and call.attempts == self._attempt:
-            call.tell(EventType.PROGRESS, done=done, total=total, message=message)
+            call.tell_progress(done, total, message)
 
     async def call(self, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         call = self._call

@@ -13,7 +13,7 @@ from . import _backend
 from ._admit import admit, begin, needs_turn
 from ._answer import abandon, answer, finish, refusal
 from ._batch import Batch, Join
-from ._call import Call, Host
+from ._call import Call, Host, Progress
 from ._catalog import Catalog
 from ._context import Identity
 from ._crew import Crew
@@ -173,6 +173,7 @@ class Runtime:
         id: str = "",
         timeout: float | None = None,
         identity: Identity | None = None,
+        on_progress: Progress | None = None,
     ) -> ToolResult:
         """Answer one call of a model, whatever happens.
 
@@ -182,6 +183,8 @@ class Runtime:
             id: The id that the result is to carry.
             timeout: The deadline of the whole call, in seconds from now. None: no deadline.
             identity: On whose behalf; None: the runtime's.
+            on_progress: Called with ``done``, ``total`` and ``message`` when the tool reports its progress, in the
+                event loop's thread; it must not wait, and what it raises is logged. The sinks are told as well.
 
         Raises:
             InvalidToolError: ``timeout`` is no finite number of seconds ≥ 0.
@@ -191,6 +194,7 @@ class Runtime:
         begun = self._begin(id, name, arguments, deadline, identity=identity)
         if isinstance(begun, ToolResult):
             return begun
+        begun.on_progress = on_progress
         try:
             if begun.bound is None or not (begun.ticket is None or begun.ticket.is_granted):
                 ended = await self._run(begun)
