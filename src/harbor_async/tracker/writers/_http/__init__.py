@@ -4,6 +4,7 @@ from ._answer import RULES, Rule, by_status, refusal, texts, wait_of
 from ._mark import check_url, hide, link_text, links_in, mark
 from ._request import Request, Response, Transport, check_base
 from ._secret import Secret
+from ._state import find_state, no_state, unmoved
 from ._tracker import Classify, HTTPTracker
 from ._transport import HTTPTransport
 
@@ -20,11 +21,14 @@ __all__ = [
     "by_status",
     "check_base",
     "check_url",
+    "find_state",
     "hide",
     "link_text",
     "links_in",
     "mark",
+    "no_state",
     "refusal",
     "texts",
+    "unmoved",
     "wait_of",
 ]

@@ -30,8 +30,8 @@ class HTTPTracker:
         Raises:
             MissingExtraError: httpx2 is missing, and no transport was given.
         """
-        self._own = HTTPTransport() if transport is None else None
-        self._transport: Transport = transport or self._own  # type: ignore[assignment]  # one of them is there
+        self._pool = HTTPTransport() if transport is None else None
+        self._transport: Transport = transport or self._pool  # type: ignore[assignment]  # one of them is there
         self._classify = classify
 
     async def __aenter__(self) -> Self:
@@ -40,14 +40,14 @@ class HTTPTracker:
         Raises:
             InvalidToolError: It is open already.
         """
-        if self._own is not None:
-            await self._own.__aenter__()
+        if self._pool is not None:
+            await self._pool.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Close all connections."""
-        if self._own is not None:
-            await self._own.__aexit__()
+        if self._pool is not None:
+            await self._pool.__aexit__()
 
     async def _ask(self, request: Request, read: Callable[[Response], T], *, proves: bool = False) -> T:
         """Send a request, and return what ``read`` makes of its answer.
