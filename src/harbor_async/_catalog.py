@@ -140,6 +140,35 @@ class Catalog:
             self._tools = {**self._tools, **{descriptor.name: descriptor for descriptor in batch}}
         self._tell()
 
+    def change(self, *, remove: Iterable[str] = (), add: "Iterable[ToolDescriptor[..., Any]]" = ()) -> None:
+        """Take tools out and put tools in, in one step: all of it, or nothing.
+
+        A call in flight keeps the tool that it found.
+
+        Args:
+            remove: Names of tools.
+            add: Tools, which may have names that are removed.
+
+        Raises:
+            ToolNotFoundError: A name to remove is not in the catalog.
+            DuplicateToolError: A name to add is taken, or comes twice.
+            InvalidToolError: One to add is no ``ToolDescriptor``, or ``remove`` no list of text.
+        """
+        names, batch = words("remove", remove), list(add)
+        for descriptor in batch:
+            _check_descriptor(descriptor)
+        with self._writing:
+            tools = dict(self._tools)
+            for name in dict.fromkeys(names):
+                if tools.pop(name, None) is None:
+                    raise ToolNotFoundError(name)
+            for descriptor in batch:
+                if descriptor.name in tools:
+                    raise DuplicateToolError(descriptor.name)
+                tools[descriptor.name] = descriptor
+            self._tools = tools
+        self._tell()
+
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have ``listener`` called after each change, in the thread that made it.
 
