@@ -15,6 +15,7 @@ from stamina.instrumentation import set_on_retry_hooks
 
 from .._catalog import Catalog
 from .._limits import Limits
+from .._pipe import Reader, Writer
 from .._results import ToolCall
 from .._runtime import Runtime
 from ..errors import InvalidArgumentsError
@@ -22,7 +23,6 @@ from ._bench_load import SYNTHETIC, Loop, Message, Order, Refused
 from ._bench_loop import Bench
 from ._bench_tools import synthetic_catalog
 from ._load import find_tool, load_catalog
-from ._stream import Reader, Writer
 from ._usage import UsageError
 
 _OPTIONS: dict[Loop, dict[str, Any]] = {

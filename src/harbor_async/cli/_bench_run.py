@@ -13,9 +13,9 @@ import psutil
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.text import TextReceiveStream
 
+from .._line import LineSplitter
 from ._bench_load import Ended, Message, Sample
 from ._bench_record import Record
-from ._line import LineSplitter
 from ._usage import UsageError, reason
 
 _CHILD: Final = [sys.executable, "-m", f"{__package__}._bench_child"]

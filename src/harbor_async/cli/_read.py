@@ -14,9 +14,9 @@ import attrs
 import msgspec
 
 from .. import _json
+from .._line import MAX_LINE_BYTES
 from .._results import ToolCall
 from ..errors import Problem
-from ._line import MAX_LINE_BYTES
 
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 """Without its end it reaches to the end of the text: were it no match, each quote in it would be tried in vain."""

@@ -9,9 +9,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from .._categories import Outcome
+from .._pipe import Reader
 from .._tool import Tool
 from ._run import Ending
-from ._stream import Reader
 from ._tally import Quantiles, Tally
 
 _STYLES = {Outcome.SUCCEEDED: "green", Outcome.FAILED: "red", Outcome.TIMED_OUT: "yellow", Outcome.REJECTED: "magenta"}

@@ -15,11 +15,11 @@ from anyio.lowlevel import checkpoint
 
 from .._catalog import Catalog
 from .._categories import ErrorCategory, Outcome
+from .._pipe import Reader, Writer
 from .._results import Failure, ToolCall, ToolResult
 from .._runtime import Runtime
 from ._read import ReadCall
 from ._source import Source
-from ._stream import Reader, Writer
 from ._tally import Tally
 from ._usage import UsageError, reason
 

@@ -4,9 +4,9 @@ from collections import deque
 
 import anyio
 
-from ._line import LineSplitter
+from .._line import LineSplitter
+from .._pipe import Reader
 from ._read import ReadCall, read_line
-from ._stream import Reader
 
 
 class Source:

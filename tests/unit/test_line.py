@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
-from harbor_async.cli._line import LineSplitter
+from harbor_async._line import LineSplitter
 
 
 def split(chunks, limit=100):
