@@ -134,7 +134,7 @@ class Refusal:
     def __str__(self) -> str:
         """Return ``tool 'name' at /path: reason``, without what is empty."""
         where = f"tool {self.tool!r}" if self.tool else ""
-        where += f" at {self.path}" if self.path else ""
+        where = f"{where} at {self.path}".lstrip() if self.path else where
         return f"{where}: {self.reason}" if where else self.reason
 
 
