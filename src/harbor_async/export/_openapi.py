@@ -39,7 +39,9 @@ class OpenAPIRewriter(Rewriter):
         for key in schema.keys() - own.keys() - {"type"}:
             self.refuse(pointer((*path, key)), "not allowed beside anyOf")
         whole = self.keywords(own, frozenset(), {}, path)
-        members: list[dict[str, Any]] = whole.pop("anyOf")
+        members: list[dict[str, Any]] = [
+            each for member in whole.pop("anyOf") for each in member.get("anyOf", [member])
+        ]
         options = [member for member in members if member != {"type": "NULL"}]
         if not options:
             return {"type": "NULL", **whole}
@@ -67,6 +69,10 @@ class OpenAPIRewriter(Rewriter):
     def may_list(self, values: list[Any]) -> bool:
         """Say whether an enum may hold these values: text only."""
         return all(isinstance(value, str) for value in values)
+
+    def anything(self, schema: dict[str, Any], path: Path) -> dict[str, Any]:  # noqa: ARG002 - as its parent's
+        """Refuse a schema that names no type."""
+        return self.refuse(pointer(path), "any value: a type must be named")
 
     def listed(self, values: list[Any]) -> list[Any]:
         """Return the values that an enum lists: null is said by ``nullable``."""

@@ -58,7 +58,7 @@ def phrase(keyword: str, value: Any, *, is_exact: bool = False) -> str:
 
 
 def describe(schema: dict[str, Any], texts: Iterable[str]) -> None:
-    """Add ``texts`` to the description of ``schema``, a sentence each: ``The city. At least 2 characters.``"""
+    """Add ``texts`` to the description of ``schema``, a sentence each: ``The city. At least 2 characters.``."""
     sentences = [f"{text[0].upper()}{text[1:]}." for text in texts if text]
     if sentences:
         own = schema.get("description")
