@@ -1,0 +1,1 @@
+"""Tools that live elsewhere, as descriptors in a catalog."""
