@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from .._catalog import Catalog
-from .._json import DocumentError, encode, is_array, is_mapping, is_object, parse
+from .._json import DocumentError, Doubled, encode, is_array, is_mapping, is_object, parse
 from .._results import Arguments
 from .._tool import Tool
 from ..errors import ToolNotFoundError
@@ -30,13 +30,11 @@ def drop_nulls(tool: Tool, arguments: Arguments) -> Arguments:
     if b"null" not in data:
         return arguments
     try:
-        document = parse(data)
-        if not document.is_clean or not is_object(document.value):
-            return arguments
+        parsed = parse(data).value
         schema = tool.args_schema
-        value = _Undoing(schema, nulls=True).value([schema], document.value)
-        return arguments if value == document.value else encode(value)
-    except (DocumentError, RecursionError):
+        value = _Undoing(schema, nulls=True).value([schema], parsed)
+        return arguments if value == parsed else encode(value)
+    except (DocumentError, RecursionError, TypeError, UnicodeEncodeError):  # two of them of what no builtin can say
         return arguments
 
 
@@ -68,6 +66,9 @@ class _Undoing:
         return value
 
     def _object(self, found: list[dict[str, Any]], value: Mapping[str, Any]) -> dict[str, Any]:
+        if isinstance(value, Doubled):
+            msg = "a key came twice"
+            raise TypeError(msg)
         fitting = _fitting(found, value)
         out: dict[str, Any] = {}
         for key, item in value.items():
