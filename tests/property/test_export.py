@@ -138,7 +138,8 @@ def describe(tp: Any, default: bool) -> Any:
 
 
 def lost_keywords(losses: Any) -> set[str]:
-    return {loss.keyword for loss in losses} - {"default", "description", "title", "examples"}
+    lost = {loss.keyword for loss in losses} - {"default", "description", "title", "examples"}
+    return lost | {"items"} if "prefixItems" in lost else lost  # beside it, that there are no more
 
 
 def refused_for(validator: Any, arguments: Any) -> list[set[str]]:
@@ -255,6 +256,7 @@ def test_what_the_tool_accepts_can_be_said(name):
         schema = dialect.judge(exported.schema)
         judge = jsonschema_rs.validator_for(schema, validate_formats=True)
         own = jsonschema_rs.validator_for(descriptor.tool.args_schema, validate_formats=True)
+        cannot_leave_out = any(loss.keyword == "required" and not loss.text for loss in exported.losses)
         rng = random.Random(seed)
         for _ in range(DOCUMENTS):
             arguments = document(descriptor.schema.decoder.root, rng)
@@ -267,7 +269,10 @@ def test_what_the_tool_accepts_can_be_said(name):
             sent = fill(schema, schema, arguments) if dialect.is_total else arguments
             assert judge.is_valid(sent), (tp, arguments, sent)
             (call,) = dialect.calls(sent, ha.Catalog([descriptor]))
-            assert meant == descriptor.decode(call.arguments), (tp, sent)
+            again = descriptor.decode(call.arguments)
+            if cannot_leave_out:
+                continue
+            assert meant == again, (tp, sent)
             Tally.returned += 1
 
     Tally.returned = 0

@@ -1,6 +1,5 @@
 """One result for every call of a message."""
 
-from collections import defaultdict, deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,11 +15,12 @@ def complete(results: Iterable[ToolResult], calls: Iterable[ToolCall]) -> list[T
     A call without a result was cut by its caller, or its result was never asked for: whether it had an effect is not
     known. Results of other calls come last; without ``calls`` all of them stay as they are.
     """
-    left: defaultdict[str, deque[ToolResult]] = defaultdict(deque)
-    for result in results:
-        left[result.call_id].append(result)
-    ordered = [left[call.id].popleft() if left[call.id] else _canceled(call) for call in calls]
-    return [*ordered, *(result for queue in left.values() for result in queue)]
+    given = list(results)
+    ordered: list[ToolResult] = []
+    for call in calls:
+        index = next((index for index, result in enumerate(given) if result.call_id == call.id), None)
+        ordered.append(_canceled(call) if index is None else given.pop(index))
+    return [*ordered, *given]
 
 
 def _canceled(call: ToolCall) -> ToolResult:
