@@ -15,21 +15,17 @@ from .errors import OverloadedError, ScopeDeniedError
 Held: TypeAlias = tuple[tuple[Call, Ticket], ...]
 
 
-def begin(call: Call) -> Trouble | None:
-    """Count a call among those in flight; refuse it where the runtime closes or the identity lacks scopes."""
-    host = call.host
-    if host.is_closing and not _is_nested(call):
-        refused = refusal(OverloadedError("the runtime is draining and takes no more calls"), "rejected", _REJECTED)
-    else:
-        refused = None
-    host.in_flight.add(call)
-    if host.outlets is not None:
+def check(call: Call) -> Trouble | None:
+    """Tell of a call that has begun; refuse it where the runtime closes or the identity lacks scopes."""
+    if call.host.outlets is not None:
         call.tell(EventType.INVOKED)
+    if call.host.is_closing and not _is_nested(call):
+        return refusal(OverloadedError("the runtime is draining and takes no more calls"), "rejected", _REJECTED)
     identity = call.identity
-    if refused is None and identity is not None and not call.function.tool.scopes <= identity.scopes:
+    if identity is not None and not call.function.tool.scopes <= identity.scopes:
         denied = ScopeDeniedError(call.function.name, call.function.tool.scopes - identity.scopes)
-        refused = refusal(denied, "rejected", _REJECTED)
-    return refused
+        return refusal(denied, "rejected", _REJECTED)
+    return None
 
 
 _REJECTED = Outcome.REJECTED
@@ -50,8 +46,7 @@ def _is_nested(call: Call) -> bool:
 
 def needs_turn(call: Call) -> bool:
     """Say whether a call needs more than to be run."""
-    limits = call.host.limits
-    return call.function.is_limited or limits.max_running is not None or limits.max_running_per_tenant is not None
+    return call.host.has_places or call.function.is_limited
 
 
 def admit(call: Call) -> Trouble | None:

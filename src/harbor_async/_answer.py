@@ -59,7 +59,10 @@ def finish(call: Call, ended: Any) -> ToolResult:
     """End a call, and make the envelope of what ``run`` gave or of the ``Fault`` of a child."""
     if type(ended) in _VALUELESS:
         return answer(call, _trouble(call, ended))
-    close(call)
+    if call.ticket is None and call.host.idle is None:
+        call.host.in_flight.discard(call)
+    else:
+        close(call)
     try:
         encoded = call.function.encode(ended)
     except InvalidOutputError as exc:

@@ -7,6 +7,7 @@ a ``Runtime`` keeps one while it is entered.
 import asyncio
 import math
 import sys
+from asyncio import current_task
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import get_ident
@@ -74,8 +75,8 @@ class Backend:
         return self.effective_deadline() <= self.time()
 
     def is_free(self, place: Any, outer: float) -> bool:  # noqa: ARG002 - for a backend that can tell by the place
-        """Say whether nobody has canceled what surrounds the running task since ``enter`` gave these."""
-        return place is None or self.effective_deadline() > self.time()
+        """Say whether nobody has canceled ``place``, which is not None, since ``enter`` gave these."""
+        return self.effective_deadline() > self.time()
 
     def is_cut(self, scope: anyio.CancelScope) -> bool:
         """Say whether the running code is told that ``scope``, in which it is, or what is round that is canceled.
@@ -142,21 +143,17 @@ class _AsyncioBackend(Backend):
         )
 
     def enter(self) -> tuple[Any, int, float]:
-        task = asyncio.current_task(self.loop)
+        task: Any = current_task(self.loop)
         if task is None:
             return None, 0, math.inf
-        if task._must_cancel:  # type: ignore[attr-defined]  # noqa: SLF001 - a cancellation that waits for an await
+        if task._must_cancel:  # noqa: SLF001 - a cancellation that waits for an await
             return None, task.cancelling() - 1, -math.inf
-        if self._states is None:
+        if self._state_of is None:
             return None, task.cancelling(), self.effective_deadline()
-        scope = self._scope_of(task)
-        if scope is None:
+        state = self._state_of(ref(task))
+        if state is None or state.cancel_scope is None:
             return None, task.cancelling(), math.inf
-        return scope, task.cancelling(), self.effective_deadline()
-
-    def _scope_of(self, task: Any) -> Any:
-        state = self._state_of(ref(task))  # type: ignore[misc]  # asked only where it is known
-        return None if state is None else state.cancel_scope
+        return state.cancel_scope, task.cancelling(), self.effective_deadline()
 
     def enter_scope(self, place: Any, deadline: float) -> anyio.CancelScope:
         scope: Any = self.scope(deadline=deadline)
@@ -168,7 +165,7 @@ class _AsyncioBackend(Backend):
 
     def _sink(self, scope: Any, top: Any, place: Any) -> None:
         """Move ``scope``, just entered above ``top``, to directly above ``place``."""
-        task = asyncio.current_task(self.loop)
+        task = current_task(self.loop)
         assert self._states is not None  # noqa: S101 - steps_first
         self._states[task].cancel_scope = top
         top._child_scopes.discard(scope)  # noqa: SLF001 - here and below: as above
@@ -198,12 +195,12 @@ class _AsyncioBackend(Backend):
         return around
 
     def cancelling(self) -> int:
-        task = asyncio.current_task(self.loop)
+        task = current_task(self.loop)
         # One that waits for an await strikes within the call, and must leave it.
         return 0 if task is None else task.cancelling() - task._must_cancel  # type: ignore[attr-defined]  # noqa: SLF001 - as above
 
     def is_canceled(self, pending: int) -> bool:
-        task = asyncio.current_task(self.loop)
+        task = current_task(self.loop)
         return (task is not None and task.cancelling() > pending) or self.effective_deadline() <= self.time()
 
     async def leave(self, pending: int, error: BaseException | None) -> None:
@@ -211,7 +208,7 @@ class _AsyncioBackend(Backend):
         # cancellation that carries anyio's own mark, which a new checkpoint gives.
         # One that has not been delivered yet must be, or it strikes again: a native one, or that of a group of tasks
         # which has swallowed the scope's and cancels its own task in place of it.
-        if getattr(asyncio.current_task(self.loop), "_must_cancel", False):
+        if getattr(current_task(self.loop), "_must_cancel", False):
             with suppress(asyncio.CancelledError):
                 await checkpoint()
         for _ in range(_MOST_CHECKPOINTS):
@@ -240,7 +237,7 @@ class _TrioBackend(Backend):
 
         self.scope = cast("type[anyio.CancelScope]", trio.CancelScope)  # the same but for what anyio wraps round it
         self.thread = get_ident()
-        self.time = trio.current_time
+        self.time = trio.lowlevel.current_clock().current_time
         self.canceled = trio.Cancelled
         self.foreign = (trio.Cancelled, asyncio.CancelledError)
         self.effective_deadline = trio.current_effective_deadline
@@ -250,7 +247,7 @@ class _TrioBackend(Backend):
         task = self._task()
         status = getattr(task, "_cancel_status", None)
         self.steps_first = all(
-            hasattr(status, name) for name in ("parent", "effectively_cancelled", "_scope")
+            hasattr(status, name) for name in ("parent", "effectively_cancelled", "effective_deadline", "_scope")
         ) and hasattr(task, "_activate_cancel_status")
 
     def run_sync_soon(self, function: Callable[[], object]) -> None:
@@ -258,7 +255,10 @@ class _TrioBackend(Backend):
             self._token.run_sync_soon(function)
 
     def enter(self) -> tuple[Any, int, float]:
-        return getattr(self._task(), "_cancel_status", None), 0, self.effective_deadline()
+        if not self.steps_first:
+            return None, 0, self.effective_deadline()
+        status = self._task()._cancel_status  # noqa: SLF001 - trio has no public word for it
+        return status, 0, status.effective_deadline()
 
     def is_cut(self, scope: Any) -> bool:
         if not self.steps_first:

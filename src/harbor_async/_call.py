@@ -100,6 +100,7 @@ class Host:
     Attributes:
         backend: The running event loop.
         limits: The bounds of the arguments, and of how many run.
+        has_places: Whether those bound how many run.
         random: Uniform in [0, 1), for jitter.
         limiter: Where calls get their turns; None outside of a runtime.
         threads: Where a synchronous function gets the place of its thread; None: from anyio's own limiter.
@@ -115,6 +116,7 @@ class Host:
         "_prefix",
         "backend",
         "background",
+        "has_places",
         "idle",
         "in_flight",
         "is_closing",
@@ -135,6 +137,7 @@ class Host:
         """Begin without limits and listeners."""
         self.backend: Backend = backend
         self.limits: Limits = limits
+        self.has_places: bool = limits.max_running is not None or limits.max_running_per_tenant is not None
         self.random: Callable[[], float] = random
         self.limiter = None
         self.threads = None
@@ -184,6 +187,7 @@ class Call:
         is_bounded: Whether the queue before the places is bounded for it.
         is_canceled: Whether its handle was canceled.
         left: What runs in the threads that could not be stopped, of all attempts.
+        value: What an attempt that was stepped by hand has returned.
         is_late: Whether its value came after its end, and stands because the effect has happened.
         on_progress: Told of its progress besides those who listen; None: nobody is.
     """
@@ -214,6 +218,7 @@ class Call:
         "started",
         "thread",
         "ticket",
+        "value",
     )
 
     backend: Backend
@@ -238,6 +243,7 @@ class Call:
     is_late: bool
     is_bounded: bool
     on_progress: Progress | None
+    value: Any
 
     def __init__(  # noqa: PLR0917 - what tells one call from another; keywords cost on the hot path
         self,

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 import anyio
 
 from . import _backend
-from ._admit import admit, begin, needs_turn
+from ._admit import admit, check, needs_turn
 from ._answer import abandon, answer, finish, refusal
 from ._batch import Batch, Join
 from ._call import Call, Host, Progress
@@ -191,10 +191,11 @@ class Runtime:
             HarborError: The runtime is not open.
         """
         deadline = math.inf if timeout is None else self._deadline(timeout)
-        begun = self._begin(id, name, arguments, deadline, identity=identity)
-        if isinstance(begun, ToolResult):
-            return begun
-        begun.on_progress = on_progress
+        begun = self._begin(id, name, arguments, deadline, None, identity)
+        if begun.__class__ is not Call:
+            return cast("ToolResult", begun)
+        if on_progress is not None:
+            begun.on_progress = on_progress
         try:
             if begun.bound is None or not (begun.ticket is None or begun.ticket.is_granted):
                 ended = await self._run(begun)
@@ -301,30 +302,35 @@ class Runtime:
         arguments: Arguments,
         deadline: float,
         crew: Crew | None = None,
+        identity: Identity | None = None,
         *,
         is_bounded: bool = True,
-        identity: Identity | None = None,
     ) -> Call | ToolResult:
         """Resolve, check, decode and admit a call; one that fails in that is answered at once."""
-        host = self._open()
+        host = self._host or self._open()
         identity = identity or self.identity
         try:
             tool = self.catalog.resolve(name)
         except ToolNotFoundError as exc:
             return _missing(host, id, name, identity, exc)
         call = Call(host, tool, id, arguments, deadline, crew, identity)
-        call.is_bounded = is_bounded
+        if not is_bounded:
+            call.is_bounded = False
         try:
-            refused = begin(call)
+            # What follows is asked for here where it does nothing for most calls: each function is 2 % of a short one.
+            host.in_flight.add(call)
+            is_plain = identity is None and host.outlets is None and not host.is_closing
+            refused = None if is_plain else check(call)
             if refused is None:
                 if self._approve is not None or tool.approve is not None:
                     return call  # what approval makes of the arguments is decoded and admitted after it
                 try:
-                    call.bound = tool.decode(arguments, self.limits)
+                    limits = self.limits
+                    call.bound = tool.schema.decode(arguments, limits.max_arguments_bytes, limits.max_depth)
                 except InvalidArgumentsError as exc:
                     refused = refusal(exc, "invalid")
                 else:
-                    refused = admit(call) if needs_turn(call) else None
+                    refused = admit(call) if host.has_places or tool.is_limited else None
         except BaseException:  # an interrupt, in the user's code that decodes or names a group
             abandon(call)
             raise

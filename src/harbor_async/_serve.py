@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, cast
 
-from ._admit import admit, begin, needs_turn
+from ._admit import admit, check, needs_turn
 from ._answer import abandon, close, refusal, tell_end
 from ._call import Call, Function, Host
 from ._categories import Delivery, ErrorCategory, Outcome
@@ -72,7 +72,8 @@ async def call_function(
     call = Call(host, function, "", None, identity=identity)
     call.bound = bound
     try:
-        ended: Any = begin(call) or (admit(call) if needs_turn(call) else None)
+        host.in_flight.add(call)
+        ended: Any = check(call) or (admit(call) if needs_turn(call) else None)
         if ended is None:
             rest: Coroutine[Any, Any, Any] | None
             is_next = call.ticket is None or call.ticket.is_granted

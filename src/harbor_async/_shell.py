@@ -4,10 +4,10 @@ It knows no JSON: a ``Function`` decodes its own arguments.
 """
 
 import math
-from collections.abc import Awaitable, Coroutine, Generator
+from collections.abc import Coroutine, Generator, Iterator
 from contextvars import Context, copy_context
-from types import CoroutineType, coroutine
-from typing import Any, Final, TypeAlias, cast
+from types import coroutine
+from typing import Any, Final, TypeAlias
 
 import anyio
 import attrs
@@ -35,7 +35,7 @@ def run_at_once(call: Call) -> tuple[Any, Coroutine[Any, Any, Any] | None]:
         What ``run`` returns; or None and the coroutine that goes on from there and returns that.
     """
     backend = call.backend
-    if not backend.steps_first or call.function.is_sync:
+    if call.function.is_sync or not backend.steps_first:
         return None, run(call)
     place, pending, outer = backend.enter()
     now = backend.time()
@@ -43,15 +43,32 @@ def run_at_once(call: Call) -> tuple[Any, Coroutine[Any, Any, Any] | None]:
     if outer <= now or now >= call.deadline:
         return None, _attempt(call, context)
     limit = _begin(call, context, now)
-    steps, step, error = _step(call, context)
-    if steps is None and error is None and call.attempt_deadline > backend.time() and backend.is_free(place, outer):
-        return step, None
-    first = (place, pending, limit, steps, step, error)
-    del error, steps  # or the traceback of the error holds this frame, and the frame the error
+    steps = _run(call).__await__()
+    try:
+        step = context.run(next, steps, _ENDED)
+        if (
+            step is _ENDED
+            and backend.time() < call.attempt_deadline
+            and (place is None or backend.is_free(place, outer))
+        ):
+            return call.value, None
+        first = (place, pending, limit, steps, step, None)
+    except BaseException as exc:  # noqa: BLE001 - judged where the others are
+        first = (place, pending, limit, steps, _ENDED, exc)
+    del steps  # or the traceback of an error holds this frame, and the frame the error
     try:
         return None, _attempt(call, context, first)
     finally:
         del first
+
+
+async def _run(call: Call) -> None:
+    """Call the function and keep what it returns: to return it would cost an exception, which is how that is told."""
+    call.value = await call.function.start(call)
+
+
+_ENDED: Final = object()
+"""What ``next`` says of steps that have ended."""
 
 
 def run(call: Call) -> Coroutine[Any, Any, Any]:
@@ -163,7 +180,7 @@ async def _attempt(  # noqa: C901, PLR0912, PLR0915 - one, top to bottom
         BaseException: As ``run``.
     """
     backend, crew = call.backend, call.crew
-    steps: Coroutine[Any, Any, Any] | None = None
+    steps: Any = None
     step: Any = None
     error: BaseException | None = None
     if first is not None:
@@ -194,12 +211,14 @@ async def _attempt(  # noqa: C901, PLR0912, PLR0915 - one, top to bottom
                 value = await call.function.start(call)
             else:
                 if first is None:
-                    steps, step, error = _step(call, context)
-                if steps is not None:
-                    if scope is None:
-                        scope = call.scope = backend.enter_scope(place, deadline)
-                    step = await _go_on(call, context, steps, step)
-                value = step
+                    steps = _run(call).__await__()
+                    step = context.run(next, steps, _ENDED)
+                if error is None:
+                    if step is not _ENDED:
+                        if scope is None:
+                            scope = call.scope = backend.enter_scope(place, deadline)
+                        await _go_on(call, context, steps, step)
+                    value = call.value
         except BaseException as exc:  # noqa: BLE001 - the one place; what is not ours to end leaves again below
             error = exc
         finally:
@@ -231,34 +250,16 @@ def _begin(call: Call, context: Context | None, now: float) -> float:
         call.tell(EventType.ATTEMPT)
     timeout = call.function.policy.timeout
     limit = math.inf if timeout is None else now + timeout
-    call.attempt_deadline = min(call.deadline, limit)
+    call.attempt_deadline = limit if limit < call.deadline else call.deadline  # min() took three times as long
     return limit
 
 
-_First: TypeAlias = tuple[Any, int, float, Coroutine[Any, Any, Any] | None, Any, BaseException | None]
-"""Place, pending cancellations, when the timeout passes, and what ``_step`` gave."""
-
-
-def _step(call: Call, context: Context) -> tuple[Coroutine[Any, Any, Any] | None, Any, BaseException | None]:
-    """Begin to run the function: its rest and what that waits for, None and the value, or what it raised."""
-    try:
-        steps, step = context.run(_take_step, call)
-    except BaseException as exc:  # noqa: BLE001 - judged where the others are
-        return None, None, exc
-    return steps, step, None
-
-
-def _take_step(call: Call) -> tuple[Coroutine[Any, Any, Any] | None, Any]:
-    awaitable = call.function.start(call)
-    steps = cast("Coroutine[Any, Any, Any]", awaitable) if type(awaitable) is CoroutineType else _await(awaitable)
-    try:
-        return steps, steps.send(None)
-    except StopIteration as stop:
-        return None, stop.value
+_First: TypeAlias = tuple[Any, int, float, Iterator[Any], Any, BaseException | None]
+"""Place, pending cancellations, when the timeout passes, the steps, what they wait for, and what they raised."""
 
 
 @coroutine
-def _go_on(call: Call, context: Context, steps: Coroutine[Any, Any, Any], step: Any) -> Generator[Any, Any, Any]:
+def _go_on(call: Call, context: Context, steps: Any, step: Any) -> Generator[Any, Any, None]:
     """Run ``steps``, which wait for ``step``, to their end in ``context``."""
     run_in = context.run
     is_watched = call.host.outlets is not None
@@ -281,8 +282,8 @@ def _go_on(call: Call, context: Context, steps: Coroutine[Any, Any, Any], step: 
                 ignored += 1
                 if ignored == _MANY_IGNORED:
                     call.tell(EventType.CANCEL_IGNORED)
-    except StopIteration as stop:
-        return stop.value
+    except StopIteration:
+        return
     finally:
         del steps, step  # as in run_at_once
 
@@ -291,6 +292,3 @@ _MANY_IGNORED: Final = 3
 """Cancellations of one attempt after which the function has waited again. One is a shielded cleanup; a function that
 keeps on swallowing them is canceled again at every turn of the loop."""
 
-
-async def _await(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
