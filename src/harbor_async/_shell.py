@@ -52,7 +52,7 @@ def run_at_once(call: Call) -> tuple[Any, Coroutine[Any, Any, Any] | None]:
             and (place is None or backend.is_free(place, outer))
         ):
             return call.value, None
-        first = (place, pending, limit, steps, step, None)
+        first: _First = (place, pending, limit, steps, step, None)
     except BaseException as exc:  # noqa: BLE001 - judged where the others are
         first = (place, pending, limit, steps, _ENDED, exc)
     del steps  # or the traceback of an error holds this frame, and the frame the error
