@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import stamina
-
 from ._categories import Delivery, ErrorClass
 from ._classify import Verdict
 from ._policy import Backoff, ToolPolicy
@@ -35,6 +33,8 @@ def plan_retry(
         remaining: Seconds until the call's deadline.
         random: Uniform in [0, 1).
     """
+    import stamina  # noqa: PLC0415 - a tenth of what importing the package took; a runtime has it when it is open
+
     stop = _why_not(policy, error, verdict, is_effect=is_effect)
     if stop is not None:
         return stop

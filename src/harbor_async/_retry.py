@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any, cast
 
 import anyio
-import stamina
 
 from ._backoff import plan_retry
 from ._call import Call
@@ -19,6 +18,8 @@ class Retries:
     """The waits between the attempts of one call. stamina counts, waits and tells the host's instrumentation."""
 
     def __init__(self, policy: ToolPolicy) -> None:
+        import stamina  # noqa: PLC0415 - as in plan_retry
+
         self._pause = pause = [0.0]
         self._error: BaseException | None = None
         self._attempts = policy.attempts

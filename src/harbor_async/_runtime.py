@@ -3,6 +3,7 @@
 import math
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable
 from functools import partial
+from importlib import import_module
 from random import Random
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, cast
@@ -10,7 +11,7 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 import anyio
 
 from . import _backend
-from ._admit import admit, check, needs_turn
+from ._admit import admit, check
 from ._answer import abandon, answer, finish, refusal
 from ._batch import Batch, Join
 from ._call import Call, Host, Progress
@@ -88,6 +89,7 @@ class Runtime:
         if self._host is not None:
             msg = "this runtime is open already"
             raise HarborError(msg)
+        import_module("stamina")  # now, and not in the middle of the first retry
         limits = self.limits
         host = Host(_backend.current(), limits, self._random)
         host.limiter = Limiter(limits.max_running, limits.max_queued)
@@ -192,8 +194,8 @@ class Runtime:
         """
         deadline = math.inf if timeout is None else self._deadline(timeout)
         begun = self._begin(id, name, arguments, deadline, None, identity)
-        if begun.__class__ is not Call:
-            return cast("ToolResult", begun)
+        if not isinstance(begun, Call):
+            return begun
         if on_progress is not None:
             begun.on_progress = on_progress
         try:

@@ -250,7 +250,8 @@ def _begin(call: Call, context: Context | None, now: float) -> float:
         call.tell(EventType.ATTEMPT)
     timeout = call.function.policy.timeout
     limit = math.inf if timeout is None else now + timeout
-    call.attempt_deadline = limit if limit < call.deadline else call.deadline  # min() took three times as long
+    # min() took three times as long.
+    call.attempt_deadline = limit if limit < call.deadline else call.deadline  # noqa: FURB136 - as said
     return limit
 
 
@@ -291,4 +292,3 @@ def _go_on(call: Call, context: Context, steps: Any, step: Any) -> Generator[Any
 _MANY_IGNORED: Final = 3
 """Cancellations of one attempt after which the function has waited again. One is a shielded cleanup; a function that
 keeps on swallowing them is canceled again at every turn of the loop."""
-

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import attrs
 import msgspec
+from msgspec.structs import replace
 
 from .._json import class_of
 from ..errors import SchemaBuildError, UnsupportedTypeError
@@ -98,12 +99,12 @@ def apply_marks(node: Node, marks: Marks, where: str) -> Node:
     """
     for key, value in marks.bounds.items():
         node = _bound(node, key, value, where)
-    return attrs.evolve(node, notes={**node.notes, **marks.notes}) if marks.notes else node
+    return replace(node, notes={**node.notes, **marks.notes}) if marks.notes else node
 
 
 def _bound(node: Node, key: str, value: Any, where: str) -> Node:
     if isinstance(node, Custom):
-        return attrs.evolve(node, inner=_bound(node.inner, key, value, where))
+        return replace(node, inner=_bound(node.inner, key, value, where))
     if isinstance(node, Union):
         takers = [_takes(member, key) for member in node.members]
         if any(takers):
@@ -111,13 +112,13 @@ def _bound(node: Node, key: str, value: Any, where: str) -> Node:
                 _bound(member, key, value, where) if taker else member
                 for member, taker in zip(node.members, takers, strict=True)
             )
-            return attrs.evolve(node, members=tuple(members))
+            return replace(node, members=tuple(members))
     if not _takes(node, key):
         fits = "numbers" if key in _NUMBER else "text" if key == "pattern" else "text, arrays and dicts"
         advice = f"{key} fits {fits}; drop it or change the type"
         raise UnsupportedTypeError(where, f"{key}={value!r} on {_label(node)}", advice)
     _check_bound(node, key, value, where)
-    return attrs.evolve(node, bounds={**node.bounds, key: value})
+    return replace(node, bounds={**node.bounds, key: value})
 
 
 def _label(node: Node) -> str:

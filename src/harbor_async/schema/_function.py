@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
+from msgspec.structs import replace
 
 from .._context import ToolContext
 from ..errors import UnsupportedTypeError
@@ -163,7 +164,7 @@ def _whole(signature: Signature, fields: tuple[Field, ...]) -> Ref | None:
 def _field(walker: Walker, param: Parameter) -> Field:
     declaration = param.declaration
     assert declaration is not None  # noqa: S101 - only the context has none
-    return attrs.evolve(walker.field(declaration), is_positional=param.is_positional, is_keyword=param.is_keyword)
+    return replace(walker.field(declaration), is_positional=param.is_positional, is_keyword=param.is_keyword)
 
 
 def _result(signature: Signature) -> tuple[Callable[[Any, bool], bytes], dict[str, Any] | None]:

@@ -2,12 +2,11 @@
 
 import datetime as dt
 import re
+import sys
 import uuid
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, Final, cast
-
-import cattrs
 
 from .._json import Path, is_mapping
 from ..errors import clip
@@ -38,7 +37,8 @@ def describe(report: Report, exc: Exception, path: Path, source: Any, made: Any)
     if isinstance(exc, AlikeError):
         report.add(path, "value", str(exc))
         return
-    if isinstance(exc, cattrs.BaseValidationError):
+    cattrs = sys.modules.get("cattrs")  # where nobody has loaded it, none of its errors can come
+    if cattrs is not None and isinstance(exc, cattrs.BaseValidationError):
         for line in cattrs.transform_error(exc):
             text, _, where = line.rpartition(" @ ")
             report.add(_below(path, where), "value", _redacted(text, source, made) or _withheld(exc))

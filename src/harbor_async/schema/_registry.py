@@ -7,19 +7,28 @@ with; registering again changes only what is described later. Nothing in it belo
 
 import threading
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
-import cattrs
 
 from ..errors import InvalidToolError
 
 T = TypeVar("T")
 W = TypeVar("W")
 
-converter: Final = cattrs.Converter()
+if TYPE_CHECKING:
+    import cattrs
+
 _wires: Final[dict[Any, "WireForm"]] = {}
 _lock: Final = threading.Lock()
+
+
+@cache
+def _converter() -> "cattrs.Converter":
+    import cattrs  # noqa: PLC0415 - a tenth of what importing the package took, for programs that register no type
+
+    return cattrs.Converter()
 
 
 @attrs.frozen
@@ -67,6 +76,7 @@ def register_type(
             msg = f"register_type({type.__name__}): {role}: expected a function; got {hook!r}"
             raise InvalidToolError(msg)
     with _lock:
+        converter = _converter()
         converter.register_structure_hook(type, lambda value, _: structure(value))
         converter.register_unstructure_hook(type, unstructure)
         _wires[type] = WireForm(wire, format)
@@ -90,10 +100,10 @@ def registered_base(cls: type) -> type | None:
 
 def structure_hook(cls: Any) -> Callable[[Any], Any]:
     """Return the present structure hook of a registered class."""
-    hook = converter.get_structure_hook(cls)
+    hook = _converter().get_structure_hook(cls)
     return lambda value: hook(value, cls)
 
 
 def unstructure_hook(cls: Any) -> Callable[[Any], Any]:
     """Return the present unstructure hook of a registered class."""
-    return converter.get_unstructure_hook(cls)
+    return _converter().get_unstructure_hook(cls)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 import typing_extensions
+from msgspec.structs import replace
 
 from .._context import ToolContext
 from ..errors import UnsupportedTypeError
@@ -163,7 +164,7 @@ class Walker:
         with self._opened(tp, "its wire type leads back to it; take one that has a form without it", where):
             inner = self.walk(form.wire, f"{where}, wire type of {type_name(tp)}")
         if form.format is not None:
-            inner = attrs.evolve(inner, notes={"format": form.format, **inner.notes})
+            inner = replace(inner, notes={"format": form.format, **inner.notes})
         return Custom(
             cls=tp,
             inner=inner,
@@ -319,10 +320,10 @@ class Walker:
         record = self._records.get(key)
         if record is None:
             mark = Field(wire=tag, name="", attribute="", node=Anything())
-            record = self._records[key] = attrs.evolve(ref.record, fields=(), tag=mark)
+            record = self._records[key] = replace(ref.record, fields=(), tag=mark)
             self._declared[id(record)] = self._declared[id(ref.record)]
             self._pending.append(record)
-        return attrs.evolve(ref, record=record)
+        return replace(ref, record=record)
 
 
 def _text_leaf() -> Leaf:
