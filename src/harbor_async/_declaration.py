@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from enum import StrEnum
-from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
 import msgspec
 
@@ -12,7 +12,9 @@ from ._descriptor import Render, ToolDescriptor
 from ._policy import ToolPolicy, check_seconds
 from ._tool import Approve, Tool, ToolExample
 from .errors import InvalidArgumentsError, InvalidExampleError, InvalidToolError, words
-from .schema._function import Bound, FunctionSchema, compile_function
+
+if TYPE_CHECKING:
+    from .schema._function import Bound, FunctionSchema
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,11 +73,13 @@ def describe(function: Callable[..., Any], /, **options: Unpack[ToolOptions]) ->
     if not callable(function):
         msg = f"a tool is made of a function; got {type(function).__name__}"
         raise InvalidToolError(msg)
+    from .schema._function import compile_function  # noqa: PLC0415 - the engine, a third of the package, is loaded here
+
     return make_descriptor(function, compile_function(function, name=options.get("name")), options)
 
 
 def make_descriptor(
-    function: Callable[..., Any], schema: FunctionSchema, options: ToolOptions
+    function: Callable[..., Any], schema: "FunctionSchema", options: ToolOptions
 ) -> ToolDescriptor[..., Any]:
     """Make a tool of a function whose schema is known; errors as of ``describe``."""
     name = options.get("name", schema.name)
@@ -117,17 +121,19 @@ def _check_count(name: str, option: str, value: object) -> int | None:
     return value
 
 
-def _check_group(name: str, schema: FunctionSchema, value: Any) -> str | Callable[[Bound], Any] | None:
+def _check_group(name: str, schema: "FunctionSchema", value: Any) -> "str | Callable[[Bound], Any] | None":
     if value is None or (isinstance(value, str) and value):
         return value
     return _of_arguments(name, "exclusive", schema, value, "the name of a group")
 
 
-def _check_repeat(name: str, schema: FunctionSchema, value: Any) -> bool | Callable[[Bound], Any]:
+def _check_repeat(name: str, schema: "FunctionSchema", value: Any) -> "bool | Callable[[Bound], Any]":
     return value if isinstance(value, bool) else _of_arguments(name, "idempotent", schema, value, "True or False")
 
 
-def _of_arguments(name: str, option: str, schema: FunctionSchema, function: Any, what: str) -> Callable[[Bound], Any]:
+def _of_arguments(
+    name: str, option: str, schema: "FunctionSchema", function: Any, what: str
+) -> "Callable[[Bound], Any]":
     """Return a function of bound values that calls ``function`` as the tool's own is called.
 
     Raises:
@@ -154,7 +160,7 @@ def _member(kind: type[E], name: str, value: object) -> E:
         raise InvalidToolError(msg) from None
 
 
-def _make_tool(name: str, schema: FunctionSchema, options: ToolOptions) -> Tool:
+def _make_tool(name: str, schema: "FunctionSchema", options: ToolOptions) -> Tool:
     unknown = options.keys() - ToolOptions.__annotations__.keys()
     if unknown:
         msg = f"tool {name!r}: unknown option {', '.join(sorted(unknown))}"

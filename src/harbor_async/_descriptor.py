@@ -7,7 +7,7 @@ from inspect import isawaitable, iscoroutine
 from random import Random
 from threading import get_ident
 from types import CoroutineType
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, cast
 
 import attrs
 
@@ -23,7 +23,12 @@ from ._shell import run
 from ._thread import await_in_thread, run_in_thread
 from ._tool import Approve, Tool
 from .errors import InvalidToolError
-from .schema._function import Bound, FunctionSchema
+
+if TYPE_CHECKING:  # the engine is loaded when the first tool is made: it is a third of the package
+    from .schema._function import FunctionSchema
+
+Bound: TypeAlias = Any
+"""What a schema's ``decode`` makes of the arguments of one call."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -136,7 +141,7 @@ class ToolDescriptor(Generic[P, R]):
 
     tool: Tool
     function: Callable[P, Awaitable[R] | R]
-    schema: FunctionSchema = attrs.field(repr=False)
+    schema: "FunctionSchema" = attrs.field(repr=False)
     approve: Approve | None = attrs.field(default=None, repr=False)
     max_running: int | None = attrs.field(default=None, repr=False)
     weight: int = attrs.field(default=1, repr=False)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any, Final, TypeAlias, TypeGuard, cast
 
-import attrs
 import msgspec
 
 from .errors import Problem, clip
@@ -75,8 +74,7 @@ _KINDS: Final[dict[type, str]] = {
 }
 
 
-@attrs.frozen
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """A parsed text.
 
     Attributes:

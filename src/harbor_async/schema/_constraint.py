@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-import attrs
 import msgspec
 from msgspec.structs import replace
 
@@ -27,8 +26,7 @@ _LENGTH_WORDS: Final = {"string": "Length", "array": "Items", "object": "Propert
 _INT64: Final = 2**63
 
 
-@attrs.frozen
-class Marks:
+class Marks(msgspec.Struct, frozen=True):
     """The metadata of one ``Annotated``, sorted."""
 
     bounds: dict[str, Any]

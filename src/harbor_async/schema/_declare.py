@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-import attrs
+import msgspec
 
 from .._json import has_surrogate
 from ..errors import SchemaBuildError
@@ -16,8 +16,7 @@ from ._record import RawField
 _ESCAPED: Final = re.compile(r"[\x00-\x1f\"\\]")
 
 
-@attrs.frozen(eq=False)
-class Declaration:
+class Declaration(msgspec.Struct, frozen=True, eq=False):
     """A field before its type is looked into.
 
     Attributes:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-import attrs
 import msgspec
 
 from .. import _json
@@ -25,8 +24,7 @@ class _DoubledKeyError(Exception):
     """A key is given more than once; where, is seen in the parse tree."""
 
 
-@attrs.frozen(eq=False)
-class Decoder:
+class Decoder(msgspec.Struct, frozen=True, eq=False):
     """Decodes JSON objects into the values of one record, or into one dict.
 
     Attributes:

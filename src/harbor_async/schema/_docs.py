@@ -3,13 +3,12 @@
 import inspect
 from typing import Any, Final
 
-import attrs
+import msgspec
 
 _ATTRIBUTE_FIRST: Final = {"attribute", "ivar", "var", "cvar"}
 
 
-@attrs.frozen
-class Doc:
+class Doc(msgspec.Struct, frozen=True):
     """What a docstring says.
 
     Attributes:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import attrs
 import msgspec
 
 from .. import _json
@@ -17,8 +16,7 @@ from ._shadow import Shadows
 from ._unbuild import Unbuilder
 
 
-@attrs.frozen(eq=False)
-class Encoder:
+class Encoder(msgspec.Struct, frozen=True, eq=False):
     """Encodes the results of one declared type.
 
     Attributes:

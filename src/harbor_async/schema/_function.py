@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
+import msgspec
 from msgspec.structs import replace
 
 from .._context import ToolContext
@@ -77,8 +78,7 @@ class FunctionSchema:
         return lambda values: call(values, None)
 
 
-@attrs.frozen(eq=False)
-class Binder:
+class Binder(msgspec.Struct, frozen=True, eq=False):
     """Binds a program's call.
 
     Attributes:

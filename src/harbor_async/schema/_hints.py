@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, cast
 
 import attrs
+import msgspec
 import typing_extensions
 
 from ..errors import UnsupportedTypeError
@@ -22,8 +23,7 @@ _PACKAGE: Final = __name__.partition(".")[0]
 _ADVICE: Final = "define it at module level, or before the tool in an enclosing function, and import it at run time"
 
 
-@attrs.frozen(eq=False)
-class Names:
+class Names(msgspec.Struct, frozen=True, eq=False):
     """Where the names of annotations are looked up, beyond the module that holds them.
 
     Attributes:
@@ -32,7 +32,7 @@ class Names:
         inner: The class that is read: a class in its body is asked for after the frames.
     """
 
-    own: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    own: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     frames: tuple[types.FrameType, ...] = ()
     inner: type | None = None
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, cast
 
 import attrs
+import msgspec
 import typing_extensions
 
 from .._json import class_of
@@ -21,8 +22,7 @@ from ._plan import NOTHING, Style
 _CONTAINERS: Final = (list, dict, set, bytearray)
 
 
-@attrs.frozen(eq=False)
-class RawField:
+class RawField(msgspec.Struct, frozen=True, eq=False):
     """A field as its class declares it, its type not yet looked into."""
 
     name: str

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import attrs
+import msgspec
 
 from ..errors import InvalidToolError
 
@@ -31,8 +31,7 @@ def _converter() -> "cattrs.Converter":
     return cattrs.Converter()
 
 
-@attrs.frozen
-class WireForm:
+class WireForm(msgspec.Struct, frozen=True):
     """How a registered type travels.
 
     Attributes:

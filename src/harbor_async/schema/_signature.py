@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
 
-import attrs
+import msgspec
 
 from .._context import ToolContext
 from .._json import class_of
@@ -27,8 +27,7 @@ _VARIADIC: Final = {
 }
 
 
-@attrs.frozen(eq=False)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True, eq=False):
     """One parameter that a caller can give a value.
 
     Attributes:
@@ -46,8 +45,7 @@ class Parameter:
     declaration: Declaration | None
 
 
-@attrs.frozen(eq=False)
-class Signature:
+class Signature(msgspec.Struct, frozen=True, eq=False):
     """A callable, read.
 
     Attributes:
@@ -113,8 +111,7 @@ def read_signature(fn: Callable[..., Any]) -> Signature:
     )
 
 
-@attrs.frozen(eq=False)
-class _Reader:
+class _Reader(msgspec.Struct, frozen=True, eq=False):
     """Reads the annotations of one function.
 
     Attributes:
