@@ -132,11 +132,11 @@ def point(path: str, key: "str | int") -> str:
 
 def pointer(path: Path) -> str:
     """Return ``path`` as a JSON Pointer."""
-    steps: list[str] = []
+    text = ""
     while path is not None:
         path, key = path
-        steps.append(point("", key))
-    return "".join(reversed(steps))
+        text = point("", key) + text
+    return text
 
 
 def kind_of(value: object) -> str:
@@ -168,6 +168,20 @@ def has_too_many_digits(value: int) -> bool:
     except ValueError:
         return True
     return False
+
+
+def count_any(value: Any) -> int:
+    """Return how many keys a tree of builtins holds."""
+    count = 0
+    todo = [value]
+    for item in todo:  # grows while it is read
+        kind = class_of(item)
+        if kind is dict:
+            count += len(item)
+            todo.extend(item.values())
+        elif kind is list:
+            todo.extend(item)
+    return count
 
 
 def holds_keys(data: bytes, keys: int) -> bool:
@@ -240,6 +254,12 @@ def parse(data: bytes) -> Document:
     Raises:
         DocumentError: The text is not UTF-8, begins with a byte order mark, is not JSON, or nests too deeply.
     """
+    try:
+        plain = msgspec.json.decode(data)
+        if holds_keys(data, count_any(plain)):
+            return Document(plain, is_clean=True)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass  # what is wrong with it is found below
     try:
         text = data.decode()
     except UnicodeDecodeError as exc:

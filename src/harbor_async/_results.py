@@ -62,7 +62,9 @@ class Failure:
         """Return the JSON object of this failure: ``category`` and ``message``, the rest where it says something."""
         wire: dict[str, Any] = {"category": self.category.value, "message": self.message}
         if self.problems:
-            wire["problems"] = [attrs.asdict(problem) for problem in self.problems]
+            wire["problems"] = [
+                {"path": problem.path, "code": problem.code, "message": problem.message} for problem in self.problems
+            ]
         if self.retry_after is not None:
             wire["retry_after"] = self.retry_after
         if self.ambiguous:

@@ -43,11 +43,13 @@ class Constructor:
             value: Plain builtins that fit it.
             refusal: What was raised when they were built as a whole: told if nothing is raised this time.
         """
-        with self._report.collecting():
-            self._make(root, value, None)
-            if not self._report.problems:
-                describe(self._report, refusal, None, value, None)
+        self._report.collect(self._explain, root, value, refusal)
         return self._report.problems
+
+    def _explain(self, root: Node, value: Any, refusal: Exception) -> None:
+        self._make(root, value, None)
+        if not self._report.problems:
+            describe(self._report, refusal, None, value, None)
 
     def _make(self, node: Node, value: Any, path: Path) -> Any:
         """Return the Python value of ``value``; _FAILED if a part of it failed."""

@@ -2,26 +2,11 @@
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
-from .._json import class_of
+from .._json import count_any
 from ._codegen import Module, decoded_types
 from ._plan import Anything, Array, Custom, Leaf, Node, Record, Ref, Row, Table
 from ._shadow import Shadows
-
-
-def count_any(value: Any) -> int:
-    """Return how many keys a tree of builtins holds."""
-    count = 0
-    todo = [value]
-    for item in todo:  # grows while it is read
-        kind = class_of(item)
-        if kind is dict:
-            count += len(item)
-            todo.extend(item.values())
-        elif kind is list:
-            todo.extend(item)
-    return count
 
 
 class Counter:

@@ -59,9 +59,7 @@ class Explainer:
 
     def explain(self, root: Node) -> Any:
         """Note what is wrong with the whole document; return it as plain builtins, repaired."""
-        with self.report.collecting():
-            return self._check(root, self._document.value, None)
-        return self._document.value
+        return self.report.collect(self._check, root, self._document.value, None)
 
     def _check(self, node: Node, value: Any, path: Path) -> Any:
         """Note what is wrong with ``value`` as a ``node``; return it as plain builtins, repaired."""
@@ -273,7 +271,11 @@ def _member(node: Union, kind: str) -> Node | None:
 
 def _is_wire(node: Leaf, value: Any) -> bool:
     """Return whether ``value``, of a kind that ``node`` accepts, fits it."""
-    return (node.wire in _PLAIN and not node.bounds) or _is_convertible(value, wire_leaf(node))
+    # A Literal takes long to hash, which msgspec does for each look at it, too.
+    wire = node.wire
+    return ((wire is None or type(wire) is type) and wire in _PLAIN and not node.bounds) or _is_convertible(
+        value, wire_leaf(node)
+    )
 
 
 def _is_convertible(value: Any, tp: Any) -> bool:

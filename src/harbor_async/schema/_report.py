@@ -1,11 +1,12 @@
 """The problems of one document, as they are found."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from .._json import Path, pointer
 from ..errors import Problem, ProblemCode
+
+T = TypeVar("T")
 
 _MOST: Final = 100
 
@@ -35,10 +36,10 @@ class Report:
             raise _EnoughError
         self.problems.append(Problem(pointer(path), code, message))
 
-    @contextmanager
-    def collecting(self) -> Generator[None]:
-        """Run a walk, and end it when there are too many problems."""
+    def collect(self, walk: Callable[..., T], *args: object) -> T | None:
+        """Run a walk, and end it when there are too many problems: then it gives nothing."""
         try:
-            yield
+            return walk(*args)
         except _EnoughError:
             self.problems.append(Problem("", "value", f"and more; only the first {_MOST} problems are told"))
+            return None
