@@ -34,6 +34,7 @@ ERRORS = (
 )
 
 OPTIONAL = {
+    "cattrs",
     "docstring_parser",
     "hdrh",
     "httpx2",
@@ -45,6 +46,7 @@ OPTIONAL = {
     "pygal",
     "rich",
     "sqlite3",
+    "stamina",
     "structlog",
     "trio",
     "typer",
