@@ -5,6 +5,7 @@ the event loop or leaves a task behind. Marks:
 
 - ``virtual``: in virtual time, on asyncio, asyncio debug, asyncio with eager tasks from Python 3.12, and trio.
   ``virtual(grace=0.05)`` for threads and real I/O.
+- ``asyncio_only``: what it tests runs on asyncio only, as a framework of others may.
 - ``blocks_loop``: it blocks the loop on purpose.
 """
 
@@ -30,6 +31,7 @@ blocking.install()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "virtual(**options): run in virtual time; options as of virtual_backend().")
+    config.addinivalue_line("markers", "asyncio_only: not on trio, for a framework of others does not run there.")
     config.addinivalue_line("markers", "blocks_loop: the test blocks the event loop on purpose.")
 
 
@@ -44,7 +46,9 @@ def pytest_pycollect_makeitem(collector: Any, name: str, obj: Any) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "anyio_backend" in metafunc.fixturenames:
         is_virtual = metafunc.definition.get_closest_marker("virtual") is not None
-        metafunc.parametrize("anyio_backend", VIRTUAL if is_virtual else REAL, indirect=True)
+        is_narrow = metafunc.definition.get_closest_marker("asyncio_only") is not None
+        backends = [name for name in (VIRTUAL if is_virtual else REAL) if not (is_narrow and name == "trio")]
+        metafunc.parametrize("anyio_backend", backends, indirect=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,0 +1,22 @@
+"""An adapter says which extra it needs."""
+
+import importlib
+import sys
+
+import pytest
+
+from harbor_async.errors import MissingExtraError
+
+ADAPTERS = {"langchain": "langchain_core", "openai_agents": "agents", "pydantic_ai": "pydantic_ai"}
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_extra_is_named(adapter, monkeypatch):
+    """Where a framework is missing, its adapter cannot be imported, and the error names the extra."""
+    for name in [name for name in sys.modules if f"{name}.".startswith((f"{ADAPTERS[adapter]}.", "pydantic."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, ADAPTERS[adapter], None)
+    monkeypatch.delitem(sys.modules, f"harbor_async.adapters.{adapter}", raising=False)
+    with pytest.raises(MissingExtraError) as raised:
+        importlib.import_module(f"harbor_async.adapters.{adapter}")
+    assert adapter.replace("_", "-") == raised.value.extra
