@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 from ..._catalog import Catalog
 from ..._categories import Delivery, ErrorCategory, ErrorClass
+from ..._classify import describe
 from ..._context import ToolContext
 from ..._policy import Wait
 from ...errors import ToolError
@@ -28,6 +29,9 @@ _LOG: Final = logging.getLogger("harbor_async.providers.mcp")
 
 _CLOSE_TIMEOUT: Final = 5.0
 """Seconds that saying goodbye may take; a process that does not end is killed some seconds later."""
+
+_SOON: Final = 0.01
+"""Seconds: a call that was told to come back then is not told so again for a rounding error."""
 
 _MOST_PAGES: Final = 1000
 
@@ -67,6 +71,8 @@ class MCPServer:
         self._is_closing = False
         self._is_stale = False
         self._is_lost = False
+        self._is_doubtful = False
+        self._in_flight = 0
         self._scope = anyio.CancelScope()
         self._turned = anyio.Event()
         self._ended = anyio.Event()
@@ -133,7 +139,7 @@ class MCPServer:
                 await self._live()
                 pause = self._wait.delay(failures := failures + 1, self._random())
                 if self._error is not None and not self._is_closing:
-                    _LOG.warning("MCP server %r: %s; again in %.3g s", self.name, self._error, pause)
+                    _LOG.warning("MCP server %r: %s; again in %.3g s", self.name, describe(self._error), pause)
                 if anyio.current_time() - began > self._connect_timeout + pause:
                     failures = 0  # it has lived for a while
                 await self._rest(pause)
@@ -145,7 +151,7 @@ class MCPServer:
 
     async def _live(self) -> None:
         """Open a session and keep it until it is lost or the server is closed; errors are noted."""
-        self._is_lost = self._is_stale = False
+        self._is_lost = self._is_stale = self._is_doubtful = False
         error: Exception | None = None
         was_connected = False
         with anyio.CancelScope(deadline=anyio.current_time() + self._connect_timeout) as self._scope:
@@ -244,14 +250,26 @@ class MCPServer:
         """Call a tool; what the descriptors' functions do."""
         session = await self._connected()
         sending = Sending()
+        self._in_flight += 1
         try:
             return await call_tool(session, self.name, name, args, context, sending)
         except ToolError as exc:
-            if sending.is_lost and session is self._session:
-                self._lose()
             if exc.category in _OLD_TOOL and exc.delivery is Delivery.REFUSED:
                 self._mark_stale()
             raise
+        finally:
+            self._in_flight -= 1
+            if session is self._session:
+                self._doubt(sending)
+
+    def _doubt(self, sending: Sending) -> None:
+        """Give up a session over HTTP that the server has forgotten, or one to a server that could not be reached.
+
+        The latter hears of no changes any more; but others may still wait for answers in it, and are let finish.
+        """
+        self._is_doubtful = self._is_doubtful or (sending.error is not None and not sending.is_sent)
+        if sending.is_lost or (self._is_doubtful and not self._in_flight):
+            self._lose()
 
     async def _connected(self) -> ClientSession:
         """Return the session, once there is one; two calls wait for the same.
@@ -265,8 +283,8 @@ class MCPServer:
         while self._session is None or self._is_lost:
             if self._is_closing:
                 raise closed(self.name)
-            if self._next_try is not None:
-                raise unreachable(self.name, self._error, max(0.0, self._next_try - anyio.current_time()))
+            if self._next_try is not None and (left := self._next_try - anyio.current_time()) > _SOON:
+                raise unreachable(self.name, self._error, left)
             await self._turned.wait()
         return self._session
 
