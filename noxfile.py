@@ -18,7 +18,7 @@ nox.options.download_python = "never"
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 PYTHONS = sorted({"3.11", "3.12", "3.13", OWN})
 WHEELS = [f"wheel-{version}" for version in PYTHONS]
-nox.options.sessions = ["layers", "lint", "types", *WHEELS, "docs", "bench", "bfcl", "changelog"]
+nox.options.sessions = ["layers", "lint", "types", *WHEELS, "docs", "sdks", "bench", "bfcl", "changelog"]
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 HERE = Path(__file__).parent
@@ -94,6 +94,14 @@ def docs(session: nox.Session) -> None:
     """Build the documentation; a warning is an error."""
     session.install("--editable", ".[cli]", *group("docs"))
     session.run("sphinx-build", "-W", "--keep-going", "-n", "-q", "-b", "html", "docs", "docs/_build/html")
+
+
+@nox.session
+def sdks(session: nox.Session) -> None:
+    """Check what goes to model providers, and what comes from them, by their own SDKs."""
+    session.install("--editable", ".", *group("sdks"))
+    args = ("tests/unit/export/test_sdks.py", "tests/e2e/test_docs_examples.py", "-k", "sdks or use_with")
+    session.run("python", "-m", "pytest", *args, *session.posargs, env={"HARBOR_SDKS": "1"})
 
 
 @nox.session

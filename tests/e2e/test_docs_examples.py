@@ -10,11 +10,16 @@ import anyio
 import pytest
 
 from tests.parity.differences import DIFFERENCES
+from tests.support.sdk import need
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("*.py"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+SDKS = {"use_with_anthropic": "anthropic", "use_with_gemini": "google.genai", "use_with_openai": "openai"}
+"""Programs that need an SDK, which is only there in ``nox -s sdks``."""
 
 
 def load(path):
@@ -30,6 +35,8 @@ def load(path):
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_program(path, backend, capsys):
     """An example program prints on asyncio and on trio exactly what its page shows."""
+    if path.stem in SDKS:
+        need(SDKS[path.stem])
     main = load(path).main
     if inspect.iscoroutinefunction(main):
         anyio.run(main, backend=backend)

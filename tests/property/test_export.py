@@ -9,7 +9,7 @@ import copy
 import json
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 import attrs
 import jsonschema_rs
@@ -131,15 +131,14 @@ def describe(tp: Any, default: bool) -> Any:
     async def tool(x, y):
         return None
 
-    tool.__annotations__ = {"x": tp, "y": tp | None if default else int, "return": None}
+    tool.__annotations__ = {"x": tp, "y": Optional[tp] if default else int, "return": None}  # noqa: UP045 - None | None fails
     if default:
         tool.__defaults__ = (None,)
     return ha.describe(tool, name="tool")
 
 
 def lost_keywords(losses: Any) -> set[str]:
-    lost = {loss.keyword for loss in losses} - {"default", "description", "title", "examples"}
-    return lost | {"items"} if "prefixItems" in lost else lost  # beside it, that there are no more
+    return {loss.keyword for loss in losses} - {"default", "description", "title", "examples"}
 
 
 def refused_for(validator: Any, arguments: Any) -> list[set[str]]:
@@ -212,7 +211,9 @@ def test_what_the_schema_accepts_the_tool_accepts(name):
                 broken = refused_for(own, given_back)
                 assert broken, (tp, arguments, given_back)
                 assert lost, (tp, arguments, broken)
-                assert all(way & (lost | {"anyOf"}) for way in broken), (tp, arguments, broken, lost)
+                # An error below a reference does not tell of the tuple that it stands in.
+                told = "prefixItems" in lost or all(way & (lost | {"anyOf"}) for way in broken)
+                assert told, (tp, arguments, broken, lost)
                 Tally.refused_for_a_loss += 1
 
     Tally.accepted = Tally.refused_for_a_loss = 0
