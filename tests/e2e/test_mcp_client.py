@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 
 import harbor_async as ha
 from harbor_async.errors import InvalidToolError
-from harbor_async.providers.mcp import MCPServer, MCPServers, Stdio, StreamableHTTP
+from harbor_async.providers.mcp import RemoteServer, RemoteServers, Stdio, StreamableHTTP
 
 # The SDK leaves a finished event stream to the garbage collector, of which trio warns.
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator 'http:ResourceWarning")
@@ -62,9 +62,9 @@ async def until(is_so: Callable[[], Any]) -> None:
 
 
 @asynccontextmanager
-async def connected(endpoint: Any, **options: Any) -> AsyncIterator[tuple[ha.Runtime, MCPServer]]:
+async def connected(endpoint: Any, **options: Any) -> AsyncIterator[tuple[ha.Runtime, RemoteServer]]:
     catalog = ha.Catalog()
-    async with MCPServers(catalog, wait=QUICK) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog, wait=QUICK) as servers, ha.Runtime(catalog) as rt:
         yield rt, await servers.connect(endpoint, **options)
 
 
@@ -121,7 +121,7 @@ async def test_stdio_a_process_that_dies_is_started_again():
 
 async def test_stdio_a_program_that_is_not_there_is_told():
     """It cannot be started, and the error names the server."""
-    async with MCPServers(ha.Catalog()) as servers:
+    async with RemoteServers(ha.Catalog()) as servers:
         with pytest.raises(ha.ToolError, match="'no-such-server' cannot be reached"):
             await servers.connect(Stdio(["/nowhere/no-such-server"]))
 
@@ -217,3 +217,31 @@ def test_secrets_are_not_shown():
     """Headers, variables and authentication are left out of an endpoint's repr."""
     assert "secret" not in repr(StreamableHTTP("https://a.example/mcp", headers={"authorization": "secret"}))
     assert "secret" not in repr(Stdio(["a"], env={"KEY": "secret"}))
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("over", ["stdio", "http"])
+def test_the_newest_protocol_against_the_sdks_own_server(over: str, backend: str, tmp_path: Path):
+    """2026-07-28, both ways: the tool's own scope is canceled, progress is heard, and a changed list is followed."""
+    anyio.run(speak_the_newest, over, tmp_path / "told", backend=backend)
+
+
+async def speak_the_newest(over: str, told: Path) -> None:
+    command = [sys.executable, str(Path(__file__).with_name("mcp_modern.py")), over, str(told)]
+    reports: list[str] = []
+    async with AsyncExitStack() as stack:
+        endpoint: Any = Stdio(command)
+        if over == "http":
+            process = await stack.enter_async_context(await anyio.open_process(command, stderr=None))
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            endpoint = StreamableHTTP(f"http://127.0.0.1:{int(await process.stdout.receive())}/mcp")
+        rt, _ = await stack.enter_async_context(connected(endpoint))
+        assert ["2026-07-28"] == (await rt.invoke("version")).value
+        assert {"a": 1} == (await rt.invoke("echo", {"a": 1})).value
+        result = await rt.invoke("slow", timeout=0.5, on_progress=lambda _done, _total, words: reports.append(words))
+        assert ("timed_out", ["begun"]) == (result.outcome, reports)
+        await until(lambda: told.exists() and "canceled\n" == told.read_text())
+        await rt.invoke("more", {"name": "new"})
+        await until(lambda: "new" in rt.catalog)
+        assert "validation" == (await rt.invoke("new")).error.category

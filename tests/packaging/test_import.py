@@ -19,7 +19,8 @@ PUBLIC = {
         "Identity Join Limits LoadingMode Outcome Problem Runtime SideEffect Statistics Tool ToolCall ToolContext "
         "ToolDescriptor ToolError ToolEvent ToolExample ToolPolicy ToolResult Transport describe describe_foreign tool"
     ),
-    "harbor_async.export": "ExportError Exported Loss Refusal",
+    "harbor_async.export": "ExportError Exported Loss Refusal repair",
+    "harbor_async.providers.mcp": "Endpoint RemoteServer RemoteServers Stdio StreamableHTTP",
     "harbor_async.schema": "Name derive_schema register_type",
     "harbor_async.tracker": (
         "CloseWriter CommentFinder CommentWriter ErrorCategory Issue IssueReader LinkPRWriter NAME Op ResultError "

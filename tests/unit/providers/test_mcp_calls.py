@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 import harbor_async as ha
-from harbor_async.providers.mcp import MCPServers
+from harbor_async.providers.mcp import RemoteServers
 from tests.unit.providers.peer import OBJECT, Peer, RefusalError, text
 
 pytestmark = pytest.mark.virtual
@@ -17,7 +17,7 @@ ONCE = ha.ToolPolicy(attempts=1)
 
 async def invoke(peer: Peer, arguments: Any = "", **options: Any) -> ha.ToolResult:
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer, **options)
         return await rt.invoke(peer.tools[0]["name"], arguments)
 
@@ -164,7 +164,7 @@ async def test_a_refused_call_makes_the_tools_be_listed_anew():
 
     peer = Peer(on_call=on_call)
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer)
         peer.tools[0]["description"] = "new"
         await rt.invoke("echo")
@@ -192,7 +192,7 @@ async def test_progress_of_the_server_becomes_progress_of_the_call():
             events.append(event)
 
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog, sinks=[Sink()]) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog, sinks=[Sink()]) as rt:
         await servers.connect(peer)
         assert "done" == (await rt.invoke("echo")).value
     told = [(event.done, event.total, event.message) for event in events if event.type == "tool.progress"]
@@ -203,7 +203,7 @@ async def test_a_program_calls_it_by_its_descriptor():
     """rt.call() takes arguments by name, and raises what a tool of its own would."""
     catalog = ha.Catalog()
     peer = Peer()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer)
         assert {"a": 1} == await rt.call(catalog.resolve("echo"), a=1)
         peer.on_call = giving(text("bad", isError=True)).on_call
@@ -219,7 +219,7 @@ async def test_r035_a_slow_tool_does_not_hold_up_others():
         return text("done")
 
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(Peer(on_call=on_call))
         calls = [ha.ToolCall("slow", "echo", {"for": 6}), *(ha.ToolCall(str(n), "echo", {}) for n in range(50))]
         async with rt.stream(calls) as results:

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 import harbor_async as ha
-from harbor_async.providers.mcp import MCPServers
+from harbor_async.providers.mcp import RemoteServers
 from tests.unit.providers.peer import Peer, text
 
 pytestmark = pytest.mark.virtual
@@ -76,7 +76,7 @@ async def test_the_server_hears_of_a_cancellation_exactly_once(cancel: Callable[
     """In each of the ways to end a call early one notification is sent, and the late answer harms nothing."""
     peer = Slow()
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer)
         await cancel(rt)
         await anyio.sleep(0.5)
@@ -92,7 +92,7 @@ async def test_each_attempt_that_times_out_is_canceled_once():
     """Three attempts: three requests with ids of their own, and one cancellation each."""
     peer = Slow()
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer, side_effect="read", policy=ha.ToolPolicy(timeout=1, attempts=3))
         result = await rt.invoke("echo")
         await anyio.sleep(20)
@@ -105,7 +105,7 @@ async def test_a_call_that_has_its_answer_is_not_canceled():
     """Nothing is sent after an answer, also when the caller is canceled later."""
     peer = Peer()
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer)
         with anyio.move_on_after(1):
             await rt.invoke("echo")
@@ -121,7 +121,7 @@ async def test_a_call_that_was_never_sent_is_not_canceled():
         await anyio.sleep(1000)
 
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer)
         peer._initialize = silent  # type: ignore[method-assign]
         peer.drop()
@@ -136,7 +136,7 @@ async def test_many_calls_canceled_together_are_each_canceled_once():
     """A batch of a hundred that is cut sends a hundred notifications, one for each id."""
     peer = Slow()
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer)
         results = await rt.invoke_many([ha.ToolCall("", "echo")] * 100, timeout=1)
         await anyio.sleep(1)
@@ -148,7 +148,7 @@ async def test_telling_a_server_that_reads_nothing_is_bounded():
     """A peer that takes no more messages holds a canceled call for five seconds and not longer."""
     peer = Slow()
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer)
         peer.is_deaf = True
         with anyio.move_on_after(1) as scope:

@@ -8,7 +8,7 @@ import pytest
 
 import harbor_async as ha
 from harbor_async.errors import InvalidToolError
-from harbor_async.providers.mcp import MCPServers
+from harbor_async.providers.mcp import RemoteServers
 from tests.unit.providers.peer import OBJECT, Peer, RefusalError, text
 
 pytestmark = pytest.mark.virtual
@@ -33,7 +33,7 @@ def names(catalog: ha.Catalog) -> list[str]:
 async def test_a_remote_tool_is_a_tool_as_any_other():
     """Name with prefix, description, schemas, source and transport are there, and it is found by a search."""
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers:
+    async with RemoteServers(catalog) as servers:
         server = await servers.connect(Peer(ADD), prefix="calc.")
         (tool,) = catalog.list()
         assert ("calc.add",) == server.tools
@@ -52,7 +52,7 @@ async def test_options_are_said_of_each_tool():
     """Policy, scopes and whatever else describe() takes hold for all tools of a server; ``source`` names it."""
     catalog = ha.Catalog()
     policy = ha.ToolPolicy(attempts=1)
-    async with MCPServers(catalog) as servers:
+    async with RemoteServers(catalog) as servers:
         server = await servers.connect(
             Peer(*named("a", "b")), policy=policy, scopes=["far"], side_effect="read", source="shop"
         )
@@ -66,7 +66,7 @@ async def test_options_are_said_of_each_tool():
 async def test_a_filter_chooses_tools(filter: Any):
     """A CatalogFilter or a function of the tool says which are taken."""
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers:
+    async with RemoteServers(catalog) as servers:
         await servers.connect(Peer(*named("a", "b")), prefix="far.", filter=filter)
         assert ["far.a"] == names(catalog)
 
@@ -86,7 +86,7 @@ async def test_hints_are_believed_of_a_trusted_server_alone(hints: dict[str, boo
     tool = {**ADD, "annotations": hints}
     for trusted in (True, False):
         catalog = ha.Catalog()
-        async with MCPServers(catalog) as servers:
+        async with RemoteServers(catalog) as servers:
             await servers.connect(Peer(tool), trusted=trusted)
             (seen,) = catalog.list()
         said = (seen.side_effect, seen.declares_effect, seen.is_idempotent)
@@ -97,7 +97,7 @@ async def test_all_pages_of_a_long_list_are_read():
     """The list comes by two; all seven are there."""
     catalog = ha.Catalog()
     peer = Peer(*named(*"abcdefg"))
-    async with MCPServers(catalog) as servers:
+    async with RemoteServers(catalog) as servers:
         await servers.connect(peer)
     assert 4 == len(peer.of("tools/list"))
 
@@ -110,7 +110,7 @@ async def test_a_list_without_end_is_no_list():
         return {"tools": [], "nextCursor": "0"}
 
     peer._list = endless  # type: ignore[method-assign]
-    async with MCPServers(ha.Catalog()) as servers:
+    async with RemoteServers(ha.Catalog()) as servers:
         with pytest.raises(ha.ToolError, match="more than 1000 pages"):
             await servers.connect(peer)
 
@@ -122,7 +122,7 @@ async def test_what_cannot_be_a_tool_is_left_out(caplog: pytest.LogCaptureFixtur
     broken = {"name": "broken", "inputSchema": {"type": "object", "properties": {"a": {"type": "objekt"}}}}
     peer = Peer(*named("good", "taken"), broken)
     with caplog.at_level(logging.WARNING, "harbor_async.providers.mcp"):
-        async with MCPServers(catalog) as servers:
+        async with RemoteServers(catalog) as servers:
             server = await servers.connect(peer)
             assert ("good",) == server.tools
             assert taken is catalog.resolve("taken")
@@ -134,7 +134,7 @@ async def test_a_broken_out_schema_leaves_the_result_unchecked():
     """Such a tool can be called; nothing is said of its result."""
     catalog = ha.Catalog()
     peer = Peer({**ADD, "outputSchema": {"type": "object", "$ref": "https://a.example/b"}})
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer)
         assert None is catalog.resolve("add").tool.out_schema
         assert {"a": 1} == (await rt.invoke("add", {"a": 1})).value
@@ -144,7 +144,7 @@ async def test_a_server_without_tools_has_none():
     """What says that it has no tools is not asked for them."""
     peer = Peer()
     peer.capabilities = {}
-    async with MCPServers(ha.Catalog()) as servers:
+    async with RemoteServers(ha.Catalog()) as servers:
         server = await servers.connect(peer)
         assert () == server.tools
     assert [] == peer.of("tools/list")
@@ -154,7 +154,7 @@ async def test_a_changed_list_is_followed_in_one_step():
     """New tools come, old ones go, all at once; one that is as it was keeps its descriptor."""
     catalog = ha.Catalog()
     peer = Peer(*named("a", "b"))
-    async with MCPServers(catalog) as servers:
+    async with RemoteServers(catalog) as servers:
         server = await servers.connect(peer)
         kept = catalog.resolve("a")
         seen: list[list[str]] = []
@@ -172,7 +172,7 @@ async def test_somebody_else_may_take_a_tool_out():
     """What a program has removed or replaced by itself does not disturb a later change or the end."""
     catalog = ha.Catalog()
     peer = Peer(*named("a", "b"))
-    async with MCPServers(catalog) as servers:
+    async with RemoteServers(catalog) as servers:
         await servers.connect(peer)
         catalog.change(remove=["a"])
         peer.tools = named("b", "c")
@@ -196,7 +196,7 @@ async def test_r111_each_tool_that_is_listed_can_be_called():
         return text(params["name"])
 
     peer.on_call = on_call
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer)
         for tools in rounds:
             listed = names(catalog)
@@ -223,7 +223,7 @@ async def test_r111_each_tool_that_is_listed_can_be_called():
 async def test_a_bad_option_is_refused_before_anything_is_opened(options: Any, word: str):
     """It is an error of whoever wrote it, and nothing is begun."""
     peer = Peer()
-    async with MCPServers(ha.Catalog()) as servers:
+    async with RemoteServers(ha.Catalog()) as servers:
         with pytest.raises(InvalidToolError, match=word):
             await servers.connect(peer, **options)
     assert 0 == peer.opened
@@ -232,7 +232,7 @@ async def test_a_bad_option_is_refused_before_anything_is_opened(options: Any, w
 async def test_an_option_that_no_tool_can_have_leaves_them_out(caplog: pytest.LogCaptureFixture):
     """What describe() refuses of a tool is told in the log, and the server has no tools."""
     with caplog.at_level(logging.WARNING, "harbor_async.providers.mcp"):
-        async with MCPServers(ha.Catalog()) as servers:
+        async with RemoteServers(ha.Catalog()) as servers:
             server = await servers.connect(Peer(), side_effect="odd")
             assert () == server.tools
     assert "side_effect" in caplog.text

@@ -8,7 +8,7 @@ import pytest
 
 import harbor_async as ha
 from harbor_async.errors import HarborError, InvalidToolError
-from harbor_async.providers.mcp import MCPServers
+from harbor_async.providers.mcp import RemoteServers
 from tests.unit.providers.peer import Peer, text
 
 pytestmark = pytest.mark.virtual
@@ -22,7 +22,7 @@ ONCE = ha.ToolPolicy(attempts=1, timeout=None)
 async def test_r032_servers_are_closed_in_any_order_from_any_task(first: str, closer: str):
     """R032: of two servers either may be closed first, by another task too; the other one goes on."""
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         opened = {name: await servers.connect(Peer(), prefix=f"{name}.") for name in ("a", "b")}
         (second,) = {"a", "b"} - {first}
         if closer == "same task":
@@ -43,7 +43,7 @@ async def test_a_server_may_be_opened_by_a_task_that_ends_before_it():
     catalog = ha.Catalog()
     held: list[Any] = []
 
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
 
         async def opener() -> None:
             with anyio.CancelScope() as scope:
@@ -61,7 +61,7 @@ async def test_r033_two_calls_share_a_session_that_is_opened_once():
     """R033: calls that come while there is no session yet wait for the same one; it is opened once."""
     catalog = ha.Catalog()
     peer = Peer()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog, wait=STEADY) as servers, ha.Runtime(catalog) as rt:
         server = await servers.connect(peer)
         peer.drop()
         await anyio.lowlevel.checkpoint()
@@ -76,7 +76,7 @@ async def test_calls_before_the_first_session_wait_for_it():
     """``start`` does not wait; the tools come when the server is there, and ``wait_ready`` says when."""
     catalog = ha.Catalog()
     peer = Peer()
-    async with MCPServers(catalog) as servers:
+    async with RemoteServers(catalog) as servers:
         server = servers.start(peer)
         assert (False, ()) == (server.is_connected, server.tools)
         async with anyio.create_task_group() as group:
@@ -94,7 +94,7 @@ async def test_a_call_in_flight_when_the_server_dies_may_have_happened():
         await anyio.sleep(60)
 
     catalog = ha.Catalog()
-    async with MCPServers(catalog, wait=STEADY) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog, wait=STEADY) as servers, ha.Runtime(catalog) as rt:
         server = await servers.connect(peer)
         peer.on_call = die
         result = await rt.invoke("echo")
@@ -116,7 +116,7 @@ async def test_a_call_while_there_is_no_session_is_not_sent():
     """It fails at once, says when the next attempt to connect is due, and a retry then finds the server."""
     peer = Peer()
     catalog = ha.Catalog()
-    async with MCPServers(catalog, wait=STEADY) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog, wait=STEADY) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer, policy=ONCE)
         peer.drop()
         await anyio.sleep(0.5)
@@ -130,7 +130,7 @@ async def test_a_tool_with_an_effect_is_retried_where_nothing_was_sent():
     """A dead server is no reason to give up: the call waits as long as it is told, and is sent once."""
     peer = Peer()
     catalog = ha.Catalog()
-    async with MCPServers(catalog, wait=STEADY) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog, wait=STEADY) as servers, ha.Runtime(catalog) as rt:
         await servers.connect(peer)
         peer.drop()
         await anyio.sleep(0.5)
@@ -142,7 +142,7 @@ async def test_waits_between_attempts_to_connect_grow():
     """2, 4 and 8 s after failures of a server that stays away, and it is found when it is back."""
     peer = Peer()
     catalog = ha.Catalog()
-    async with MCPServers(catalog, wait=STEADY) as servers:
+    async with RemoteServers(catalog, wait=STEADY) as servers:
         server = servers.start(peer)
         peer.fails = [OSError("away")] * 3
         with pytest.raises(ha.ToolError, match="cannot be reached: away"):
@@ -158,7 +158,7 @@ async def test_a_server_that_cannot_be_reached_is_an_error_of_connect():
     """Whoever connects it hears why; nothing is tried again, and nothing is left."""
     peer = Peer()
     peer.fails = [OSError("no such program")]
-    async with MCPServers(ha.Catalog()) as servers:
+    async with RemoteServers(ha.Catalog()) as servers:
         with pytest.raises(ha.ToolError, match="'peer' cannot be reached: no such program") as caught:
             await servers.connect(peer)
         assert ("api_request", "not_sent") == (caught.value.category, caught.value.delivery)
@@ -174,7 +174,7 @@ async def test_a_server_that_does_not_answer_is_given_up():
         await anyio.sleep(1000)
 
     peer._list = silent  # type: ignore[method-assign]
-    async with MCPServers(ha.Catalog()) as servers:
+    async with RemoteServers(ha.Catalog()) as servers:
         with pytest.raises(ha.ToolError, match="no answer within 3 s"):
             await servers.connect(peer, connect_timeout=3)
         assert 3 == pytest.approx(anyio.current_time())
@@ -188,7 +188,7 @@ async def test_connect_can_be_canceled():
         await anyio.sleep(1000)
 
     peer._initialize = silent  # type: ignore[method-assign]
-    async with MCPServers(ha.Catalog()) as servers:
+    async with RemoteServers(ha.Catalog()) as servers:
         with anyio.move_on_after(1) as scope:
             await servers.connect(peer)
         assert scope.cancelled_caught
@@ -200,7 +200,7 @@ async def test_a_server_is_closed_in_whatever_state(state: str):
     """While it connects, waits for the next attempt, or serves: it ends at once."""
     peer = Peer()
     catalog = ha.Catalog()
-    async with MCPServers(catalog, wait=STEADY) as servers:
+    async with RemoteServers(catalog, wait=STEADY) as servers:
         if state == "resting":
             peer.fails = [OSError()]
         server = servers.start(peer)
@@ -222,7 +222,7 @@ async def test_closing_ends_calls_in_flight():
         await anyio.sleep(100)
 
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
         server = await servers.connect(Peer(on_call=slow))
         async with rt.batch() as batch:
             handle = batch.start(ha.ToolCall("", "echo"))
@@ -237,7 +237,7 @@ async def test_what_the_block_raises_leaves_as_itself():
     catalog = ha.Catalog()
 
     async def fail() -> None:
-        async with MCPServers(catalog) as servers:
+        async with RemoteServers(catalog) as servers:
             await servers.connect(Peer())
             raise LookupError
 
@@ -250,7 +250,7 @@ async def test_a_canceled_block_closes_its_servers():
     """A cancellation from outside leaves as one, and no tool is left in the catalog."""
     catalog = ha.Catalog()
     with anyio.move_on_after(1) as scope:
-        async with MCPServers(catalog) as servers:
+        async with RemoteServers(catalog) as servers:
             await servers.connect(Peer())
             await anyio.sleep(100)
     assert (True, []) == (scope.cancelled_caught, catalog.list())
@@ -258,7 +258,7 @@ async def test_a_canceled_block_closes_its_servers():
 
 async def test_servers_are_used_inside_their_block():
     """Before it, after it and a second time within it, that is refused; afterwards it can be opened anew."""
-    servers = MCPServers(ha.Catalog())
+    servers = RemoteServers(ha.Catalog())
     with pytest.raises(HarborError, match="not open"):
         servers.start(Peer())
     for _ in range(2):
@@ -267,7 +267,7 @@ async def test_servers_are_used_inside_their_block():
                 await servers.__aenter__()
             await servers.connect(Peer())
     with pytest.raises(InvalidToolError, match="expected a Catalog"):
-        MCPServers({})  # type: ignore[arg-type]
+        RemoteServers({})  # type: ignore[arg-type]
 
 
 @pytest.mark.virtual(grace=0.05)
@@ -279,7 +279,7 @@ async def test_a_call_from_another_threads_loop_is_refused():
     async def elsewhere() -> None:
         results.append(await catalog.resolve("echo").invoke())
 
-    async with MCPServers(catalog) as servers:
+    async with RemoteServers(catalog) as servers:
         await servers.connect(Peer())
         await anyio.to_thread.run_sync(anyio.run, elsewhere)
     (result,) = results
@@ -295,7 +295,7 @@ async def test_text_is_answered_in_every_call_of_a_long_session():
         return text(str(params["arguments"]["n"]))
 
     catalog = ha.Catalog()
-    async with MCPServers(catalog) as servers, ha.Runtime(catalog, limits=ha.Limits(max_running=100)) as rt:
+    async with RemoteServers(catalog) as servers, ha.Runtime(catalog, limits=ha.Limits(max_running=100)) as rt:
         await servers.connect(Peer(on_call=on_call))
         results = await rt.invoke_many([ha.ToolCall("", "echo", {"n": n}) for n in range(1000)])
     assert [str(n) for n in range(1000)] == [result.value for result in results]

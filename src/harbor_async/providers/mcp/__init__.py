@@ -9,7 +9,7 @@ if find_spec("mcp") is None:
     raise MissingExtraError(_FEATURE, "mcp")
 
 from ._endpoint import Endpoint, Stdio, StreamableHTTP
-from ._server import MCPServer
-from ._servers import MCPServers
+from ._server import RemoteServer
+from ._servers import RemoteServers
 
-__all__ = ["Endpoint", "MCPServer", "MCPServers", "Stdio", "StreamableHTTP"]
+__all__ = ["Endpoint", "RemoteServer", "RemoteServers", "Stdio", "StreamableHTTP"]

@@ -40,8 +40,8 @@ _OLD_TOOL: Final = frozenset({ErrorCategory.VALIDATION, ErrorCategory.CONFLICT})
 """Refusals after which the tool may be another than the one that was listed."""
 
 
-class MCPServer:
-    """A server whose tools are in a catalog. ``MCPServers.connect`` makes it.
+class RemoteServer:
+    """A server whose tools are in a catalog. ``RemoteServers.connect`` makes it.
 
     Its session belongs to one task, which opens and closes it, and opens it again when it is lost. Everybody else only
     uses it, from any task of the same event loop.

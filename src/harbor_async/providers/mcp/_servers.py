@@ -13,11 +13,11 @@ from ..._declaration import ToolOptions
 from ..._policy import Backoff, Wait, check_seconds
 from ...errors import HarborError, InvalidToolError
 from ._endpoint import Endpoint
-from ._server import MCPServer
+from ._server import RemoteServer
 from ._tools import Filter, Naming
 
 
-class MCPServers:
+class RemoteServers:
     """Keeps the tools of MCP servers in a catalog. Enter it with ``async with``.
 
     Each server has a task of its own in there, which opens, keeps and closes its session. So servers may be connected
@@ -42,12 +42,12 @@ class MCPServers:
             InvalidToolError: ``catalog`` is no ``Catalog``.
         """
         if not isinstance(catalog, Catalog):
-            msg = f"MCPServers: expected a Catalog; got {type(catalog).__name__}"
+            msg = f"RemoteServers: expected a Catalog; got {type(catalog).__name__}"
             raise InvalidToolError(msg)
         self.catalog = catalog
         self._wait = wait
         self._random = Random().random if random is None else random  # noqa: S311 - jitter, no secret
-        self._servers: list[MCPServer] = []
+        self._servers: list[RemoteServer] = []
         self._group: TaskGroup | None = None
 
     async def __aenter__(self) -> Self:
@@ -82,7 +82,7 @@ class MCPServers:
         trusted: bool = False,
         connect_timeout: float = 30.0,
         **options: Unpack[ToolOptions],
-    ) -> MCPServer:
+    ) -> RemoteServer:
         """Begin to connect a server, and do not wait for it; it is tried again until it is there.
 
         Args:
@@ -100,11 +100,11 @@ class MCPServers:
             HarborError: The servers are not open.
         """
         if self._group is None:
-            msg = "the servers are not open: use them inside 'async with MCPServers(catalog) as servers'"
+            msg = "the servers are not open: use them inside 'async with RemoteServers(catalog) as servers'"
             raise HarborError(msg)
         check_seconds("connect_timeout", connect_timeout, optional=False)
         naming = Naming(options.get("source", endpoint.name), prefix, filter, trusted, options)
-        server = MCPServer(
+        server = RemoteServer(
             self.catalog,
             endpoint,
             naming,
@@ -125,7 +125,7 @@ class MCPServers:
         trusted: bool = False,
         connect_timeout: float = 30.0,
         **options: Unpack[ToolOptions],
-    ) -> MCPServer:
+    ) -> RemoteServer:
         """Connect a server and wait until its tools are in the catalog.
 
         Args:
