@@ -23,6 +23,7 @@ from ._load import find_tool, load_catalog
 from ._options import BackendName, BackendOption, TimeoutOption, check_timeout
 from ._report import make_console, show_summary, show_tools, watch_nothing, watch_progress
 from ._run import SIGINT_CODE, Job, encode_record, invoke, run_job, stop_at_signal
+from ._serve import serve
 from ._usage import UsageError, reason
 
 # Click's base of what is wrong with a command line, in whichever package this typer keeps it.
@@ -37,13 +38,14 @@ ToolArgument = Annotated[str, typer.Argument(metavar="TOOL", help="The tool's na
 
 app = typer.Typer(
     name="harbor-async",
-    help="Run the tools of a catalog, and keep a tracker. CATALOG is code: it is imported and runs.",
+    help="Run and serve the tools of a catalog, and keep a tracker. CATALOG is code: it is imported and runs.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 app.add_typer(_tracker.app, name="tracker")
 app.command()(bench)
+app.command()(serve)
 
 
 def run_app(argv: Sequence[str] | None = None) -> int:

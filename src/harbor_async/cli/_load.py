@@ -5,11 +5,12 @@ import importlib.util
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from .._catalog import Catalog
 from .._descriptor import ToolDescriptor
@@ -31,20 +32,44 @@ def load_catalog(spec: str) -> Catalog:
     Raises:
         UsageError: There is no such file, module or attribute, the import raised, or it is no catalog.
     """
-    source, attribute = _split(spec)
+    found, module, attribute = _load("catalog", spec, DEFAULT_ATTRIBUTE)
+    if not isinstance(found, Catalog):
+        msg = f"catalog {spec!r}: {attribute} is of type {type(found).__name__}, not a Catalog; {_catalogs(module)}"
+        raise UsageError(msg)
+    return found
+
+
+def load_function(option: str, spec: str) -> Callable[..., Any]:
+    """Import a function, as ``load_catalog`` does a catalog; the attribute must be given.
+
+    Args:
+        option: What the user calls it, for messages.
+        spec: ``module:attribute``, or the path of a Python file with ``:attribute``.
+
+    Raises:
+        UsageError: There is no such file, module or attribute, the import raised, or it cannot be called.
+    """
+    found, _, attribute = _load(option, spec, "")
+    if not callable(found):
+        msg = f"{option} {spec!r}: {attribute} is of type {type(found).__name__}, and no function"
+        raise UsageError(msg)
+    return cast("Callable[..., Any]", found)
+
+
+def _load(what: str, spec: str, default: str) -> tuple[Any, ModuleType, str]:
+    """Return what ``spec`` names, its module, and the name in it; ``what`` is what the user calls it."""
+    source, attribute = _split(spec, default)
     with redirect_stdout(sys.stderr):
-        module = _load_file(spec, Path(source)) if _is_path(source) else _load_module(spec, source)
+        named = f"{what} {spec!r}"
+        module = _load_file(named, Path(source)) if _is_path(source) else _load_module(named, source)
         found: Any = module
         try:
             for name in attribute.split("."):
                 found = getattr(found, name)
         except AttributeError:
-            msg = f"catalog {spec!r}: {source} has no attribute {attribute!r}; {_catalogs(module)}"
+            msg = f"{named}: {source} has no attribute {attribute!r}; {_catalogs(module)}"
             raise UsageError(msg) from None
-    if not isinstance(found, Catalog):
-        msg = f"catalog {spec!r}: {attribute} is of type {type(found).__name__}, not a Catalog; {_catalogs(module)}"
-        raise UsageError(msg)
-    return found
+    return found, module, attribute
 
 
 def find_tool(catalog: Catalog, name: str) -> "ToolDescriptor[..., Any]":
@@ -62,26 +87,26 @@ def find_tool(catalog: Catalog, name: str) -> "ToolDescriptor[..., Any]":
         raise UsageError(msg) from None
 
 
-def _split(spec: str) -> tuple[str, str]:
+def _split(spec: str, default: str) -> tuple[str, str]:
     source, colon, attribute = spec.rpartition(":")
     if colon and all(name.isidentifier() for name in attribute.split(".")):
         return source, attribute
-    return spec, DEFAULT_ATTRIBUTE  # no attribute; any other colon belongs to the path
+    return spec, default  # no attribute; any other colon belongs to the path
 
 
 def _is_path(source: str) -> bool:
     return source.endswith(".py") or any(mark in source for mark in (os.sep, os.altsep) if mark)
 
 
-def _load_file(spec: str, path: Path) -> ModuleType:
+def _load_file(named: str, path: Path) -> ModuleType:
     if not path.is_file():
-        msg = f"catalog {spec!r}: there is no file {str(path)!r}"
+        msg = f"{named}: there is no file {str(path)!r}"
         raise UsageError(msg)
     # A name of its own, so that a file named like an installed module does not take that one's place.
     name = f"_harbor_catalog_{path.stem}"
     found = importlib.util.spec_from_file_location(name, path)
     if found is None or found.loader is None:
-        msg = f"catalog {spec!r}: {str(path)!r} is no Python file (its name must end in .py)"
+        msg = f"{named}: {str(path)!r} is no Python file (its name must end in .py)"
         raise UsageError(msg)
     module = importlib.util.module_from_spec(found)
     sys.modules[name] = module
@@ -89,28 +114,28 @@ def _load_file(spec: str, path: Path) -> ModuleType:
     try:
         found.loader.exec_module(module)
     except (Exception, SystemExit) as exc:
-        raise _import_error(spec, exc) from exc
+        raise _import_error(named, exc) from exc
     return module
 
 
-def _load_module(spec: str, name: str) -> ModuleType:
+def _load_module(named: str, name: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
-        msg = f"catalog {spec!r}: expected module:attribute, or the path of a Python file with :attribute"
+        msg = f"{named}: expected module:attribute, or the path of a Python file with :attribute"
         raise UsageError(msg)
     sys.path.insert(0, str(Path.cwd()))
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as exc:
         if isinstance(exc, ModuleNotFoundError) and f"{name}.".startswith(f"{exc.name}."):
-            msg = f"catalog {spec!r}: there is no module {exc.name!r}, in the working directory or installed"
+            msg = f"{named}: there is no module {exc.name!r}, in the working directory or installed"
             raise UsageError(msg) from None
-        raise _import_error(spec, exc) from exc
+        raise _import_error(named, exc) from exc
 
 
-def _import_error(spec: str, error: BaseException) -> UsageError:
+def _import_error(named: str, error: BaseException) -> UsageError:
     last = traceback.extract_tb(error.__traceback__)[-1]
     where = "" if isinstance(error, SyntaxError) else f" ({Path(last.filename).name}, line {last.lineno})"
-    return UsageError(f"catalog {spec!r}: importing it raised {one_line(error)}{where}")
+    return UsageError(f"{named}: importing it raised {one_line(error)}{where}")
 
 
 def _catalogs(module: ModuleType) -> str:

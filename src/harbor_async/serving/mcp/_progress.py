@@ -48,4 +48,4 @@ async def invoke_with_progress(
         result = await invoke(hear)
         is_ended = True
         news.set()
-    return result  # pyright: ignore[reportPossiblyUnbound] - the group swallows nothing
+    return result  # pyright: ignore[reportPossiblyUnboundVariable] - the group swallows nothing

@@ -73,7 +73,7 @@ class MCPServer:
         stop: anyio.Event | None = None,
         drain: float | None = 10.0,
         descriptors: tuple[int, int] | None = None,
-    ) -> None:
+    ) -> int:
         """Serve one client on standard input and output, until it closes its side.
 
         What is written to standard output meanwhile, by a tool that prints or a child of it, goes to standard error.
@@ -84,6 +84,9 @@ class MCPServer:
                 None: as long as it takes.
             descriptors: What to read and what to write in place of standard input and output.
 
+        Returns:
+            How many requests were cut off when ``drain`` had passed.
+
         Raises:
             InvalidToolError: ``drain`` is no finite number of seconds ≥ 0.
             HarborError: The runtime is not open.
@@ -92,7 +95,7 @@ class MCPServer:
         runtime = self._answerer.runtime
         runtime.statistics()  # raises unless it is open
         with claim() if descriptors is None else nullcontext(descriptors) as (source, sink):
-            await serve_stdio(
+            return await serve_stdio(
                 self._answerer.server,
                 source,
                 sink,
@@ -146,7 +149,7 @@ class MCPServer:
         stop: anyio.Event | None = None,
         drain: float | None = 10.0,
         task_status: TaskStatus[int] = anyio.TASK_STATUS_IGNORED,
-    ) -> None:
+    ) -> int:
         """Serve over HTTP, until ``stop`` is set or the caller is canceled. On both backends, by hypercorn.
 
         Args:
@@ -160,6 +163,9 @@ class MCPServer:
             stop: Once it is set, the runtime is drained: further calls are rejected, and those that run end.
             drain: Seconds that those have; then they are canceled. None: as long as it takes.
             task_status: Told the port when it listens.
+
+        Returns:
+            How many calls were cut off when ``drain`` had passed.
 
         Raises:
             InvalidToolError: ``drain`` is no finite number of seconds ≥ 0, or the server could be reached from
@@ -180,17 +186,21 @@ class MCPServer:
         )
         listener = bind(host, port)
         ended = anyio.Event()
+        cut = 0
+
+        async def end(stop: anyio.Event) -> None:
+            nonlocal cut
+            await stop.wait()
+            cut = await self._answerer.drain(drain)
+            ended.set()
+
         async with anyio.create_task_group() as group:
             if stop is not None:
-                group.start_soon(self._end, stop, drain, ended)
+                group.start_soon(end, stop)
             task_status.started(listener.getsockname()[1])
             await run_app(app, listener, ended)
             group.cancel_scope.cancel()
-
-    async def _end(self, stop: anyio.Event, drain: float | None, ended: anyio.Event) -> None:
-        await stop.wait()
-        await self._answerer.drain(drain)
-        ended.set()
+        return cut
 
     @property
     def _max_message_bytes(self) -> int:

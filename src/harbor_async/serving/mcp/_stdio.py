@@ -114,6 +114,11 @@ class Outgoing(_Stream):
         self._is_closed = True
         self._news.set()
 
+    @property
+    def unanswered(self) -> int:
+        """How many requests have no answer yet."""
+        return len(self._unanswered)
+
     def expect(self, id: object) -> None:
         """Note that a request has come."""
         self._unanswered.add(str(id))
@@ -153,6 +158,7 @@ class Incoming(_Stream):
         self._reading: anyio.CancelScope | None = None
         self._is_stopped = False
         self._is_ended = False
+        self.cut = 0
 
     def stop(self) -> None:
         """Read no more."""
@@ -172,6 +178,7 @@ class Incoming(_Stream):
             return self._messages.popleft()
         with anyio.move_on_after(self._patience):
             await self._outgoing.wait_answered()
+        self.cut = self._outgoing.unanswered
         raise anyio.EndOfStream
 
     async def aclose(self) -> None:
@@ -241,8 +248,12 @@ async def serve_stdio(
     max_line_bytes: int,
     patience: float | None,
     stop: anyio.Event | None,
-) -> None:
-    """Serve one client, until it has closed its side, reads no more, or ``stop`` is set."""
+) -> int:
+    """Serve one client, until it has closed its side, reads no more, or ``stop`` is set.
+
+    Returns:
+        How many requests had no answer when patience was at its end.
+    """
     outgoing = Outgoing(sink)
     incoming = Incoming(source, outgoing, max_line_bytes, patience)
 
@@ -258,6 +269,7 @@ async def serve_stdio(
             await server.run(incoming, outgoing, server.create_initialization_options())
             watching.cancel_scope.cancel()
         writing.cancel_scope.deadline = anyio.current_time() + _PATIENCE
+    return incoming.cut
 
 
 @contextmanager
