@@ -137,9 +137,7 @@ class ProcessTransport:
             timeout = min(timeout, anyio.current_effective_deadline() - anyio.current_time() - _MARGIN)
         await checkpoint_if_cancelled()
         with anyio.move_on_after(timeout):
-            # In full, for a cancellation within it would kill the program and leave what that has started.
-            with anyio.CancelScope(shield=True):
-                process = await self._start(command)
+            process = await self._start(command)
             try:
                 return await self._talk(process, command.stdin)
             finally:
@@ -149,17 +147,20 @@ class ProcessTransport:
 
     async def _start(self, command: Command) -> anyio.abc.Process:
         try:
-            return await anyio.open_process(
-                command.argv,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                cwd=self._folder,
-                env=self._environment,
-                start_new_session=True,
-            )
+            # In full, for a cancellation within it would kill the program and leave what that has started.
+            with anyio.CancelScope(shield=True):
+                return await anyio.open_process(
+                    command.argv,
+                    stdin=PIPE,
+                    stdout=PIPE,
+                    stderr=PIPE,
+                    cwd=self._folder,
+                    env=self._environment,
+                    start_new_session=True,
+                )
         except (OSError, ValueError) as exc:
             raise self._explain(command, exc) from exc
+        raise AssertionError  # nobody cancels that scope
 
     def _explain(self, command: Command, error: Exception) -> TrackerError:
         name, category = _name(command), ErrorCategory.UNSUPPORTED
