@@ -10,7 +10,7 @@ from ._events import EventSink, EventType, ToolEvent
 from ._foreign import describe_foreign
 from ._limits import Limits
 from ._policy import Backoff, ToolPolicy
-from ._results import Failure, ToolCall, ToolResult
+from ._results import Failure, Repair, ToolCall, ToolResult
 from ._runtime import Runtime
 from ._statistics import Statistics
 from ._tool import Tool, ToolExample
@@ -33,6 +33,7 @@ __all__ = [
     "LoadingMode",
     "Outcome",
     "Problem",
+    "Repair",
     "Runtime",
     "SideEffect",
     "Statistics",

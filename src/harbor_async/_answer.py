@@ -82,6 +82,7 @@ def finish(call: Call, ended: Any) -> ToolResult:
         None,
         call.is_late,
         encoded,
+        call.repairs,
     )
 
 
@@ -126,6 +127,7 @@ def answer(call: Call, trouble: Trouble) -> ToolResult:
         call.backend.time() - call.started,
         trouble.stop_reason,
         _encoded=None if call.function.render is None else _render(call, trouble.failure),
+        repairs=call.repairs,
     )
 
 

@@ -17,7 +17,7 @@ from ._events import EventType, Outlets, ToolEvent
 from ._limiter import Limiter, Ticket
 from ._limits import Limits
 from ._policy import ToolPolicy
-from ._results import Failure
+from ._results import Failure, Repair
 from ._tool import Tool
 
 _LOG: Final = logging.getLogger("harbor_async")
@@ -189,6 +189,7 @@ class Call:
         left: What runs in the threads that could not be stopped, of all attempts.
         value: What an attempt that was stepped by hand has returned.
         is_late: Whether its value came after its end, and stands because the effect has happened.
+        repairs: What was mended in its arguments.
         on_progress: Told of its progress besides those who listen; None: nobody is.
     """
 
@@ -214,6 +215,7 @@ class Call:
         "left",
         "on_progress",
         "parent",
+        "repairs",
         "scope",
         "started",
         "thread",
@@ -243,6 +245,7 @@ class Call:
     is_late: bool
     is_bounded: bool
     on_progress: Progress | None
+    repairs: tuple[Repair, ...]
     value: Any
 
     def __init__(  # noqa: PLR0917 - what tells one call from another; keywords cost on the hot path
@@ -278,6 +281,7 @@ class Call:
         self.is_canceled = False
         self.is_late = False
         self.on_progress = None
+        self.repairs = ()
 
     def callers(self) -> "Iterator[Call]":
         """Yield the calls from within which this one is made, the nearest first; see ``parent`` for which."""

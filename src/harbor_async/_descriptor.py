@@ -17,7 +17,7 @@ from ._call import Call, Host
 from ._context import ToolContext
 from ._limits import Limits
 from ._policy import ToolPolicy, check_seconds
-from ._results import Arguments, Failure, ToolCall, ToolResult
+from ._results import Arguments, Failure, Repair, ToolCall, ToolResult
 from ._serve import ask, call_function, decode
 from ._shell import run
 from ._thread import await_in_thread, run_in_thread
@@ -246,3 +246,7 @@ class ToolDescriptor(Generic[P, R]):
                 return finish(call, cut)
         cut = decode(call)
         return finish(call, await run(call) if cut is None else cut)
+
+
+Repairer: TypeAlias = Callable[[ToolDescriptor[..., Any], Arguments], tuple[Arguments, tuple[Repair, ...]]]
+"""Mends the arguments of a model before anybody looks at them, and says what it did."""

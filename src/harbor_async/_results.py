@@ -17,6 +17,19 @@ StopReason: TypeAlias = Literal["attempts", "permanent", "unsafe", "deadline", "
 Arguments: TypeAlias = "bytes | str | Mapping[str, Any]"
 
 
+@attrs.frozen
+class Repair:
+    """What was mended in the arguments of a call before they were decoded.
+
+    Attributes:
+        path: JSON Pointer (RFC 6901) to the place; ``""`` is the whole argument object.
+        rule: By which rule: ``json_string``, ``code_fence``, ``empty_string``, or one of your own.
+    """
+
+    path: str
+    rule: str
+
+
 class ToolCall(msgspec.Struct, frozen=True):
     """One call, as a model sends it.
 
@@ -88,6 +101,7 @@ class ToolResult(msgspec.Struct, frozen=True):
         stop_reason: Why there was no further attempt; None after a success.
         late: The value came after the call was canceled or timed out, and stands because the tool declares an effect:
             it has happened.
+        repairs: What was mended in the arguments; only in a runtime that was given ``repair``.
     """
 
     call_id: str
@@ -100,10 +114,12 @@ class ToolResult(msgspec.Struct, frozen=True):
     stop_reason: StopReason | None = None
     late: bool = False
     _encoded: bytes | None = None
+    repairs: tuple[Repair, ...] = ()
 
     def __repr__(self) -> str:
         """Return the fields that say something."""
-        fields = ((name, getattr(self, name)) for name in self.__struct_fields__ if not name.startswith("_"))
+        names = [name for name in self.__struct_fields__ if not name.startswith("_")]
+        fields = ((name, getattr(self, name)) for name in (names if self.repairs else names[:-1]))
         return f"ToolResult({', '.join(f'{name}={value!r}' for name, value in fields if value is not None)})"
 
     @property

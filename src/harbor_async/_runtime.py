@@ -1,12 +1,13 @@
 """The runtime: a catalog plus limits, and everything that has state."""
 
+import logging
 import math
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable
 from functools import partial
 from importlib import import_module
 from random import Random
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar, cast
+from typing import Any, Final, ParamSpec, Self, TypeVar, cast
 
 import anyio
 
@@ -18,7 +19,7 @@ from ._call import Call, Host, Progress
 from ._catalog import Catalog
 from ._context import Identity
 from ._crew import Crew
-from ._descriptor import ToolDescriptor, check_descriptor
+from ._descriptor import Repairer, ToolDescriptor, check_descriptor
 from ._events import EventSink, EventType, Outlets, ToolEvent
 from ._limiter import Limiter
 from ._limits import Limits
@@ -36,6 +37,8 @@ from .errors import HarborError, InvalidArgumentsError, InvalidToolError, ToolNo
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_LOG: Final = logging.getLogger("harbor_async")
+
 
 class Runtime:
     """Answers calls from a catalog, within limits. Enter it with ``async with``, in the event loop that uses it."""
@@ -49,6 +52,7 @@ class Runtime:
         approve: Approve | None = None,
         sinks: Iterable[EventSink] = (),
         random: Callable[[], float] | None = None,
+        repair: Repairer | None = None,
     ) -> None:
         """Prepare a runtime.
 
@@ -59,6 +63,8 @@ class Runtime:
             approve: Asked before each call of a model that has the scopes, and before the tool's own ``approve``.
             sinks: Who is told what happens to calls.
             random: Uniform numbers in [0, 1) for the jitter of waits; None: a generator of its own.
+            repair: Mends what a model has sent before it is approved or decoded, as ``harbor_async.export.repair``;
+                ``ToolResult.repairs`` says what it did. None: arguments are taken as they are.
 
         Raises:
             InvalidToolError: ``catalog``, ``limits`` or a sink is something else.
@@ -72,6 +78,7 @@ class Runtime:
         self.limits = limits
         self.identity = identity
         self._approve = approve
+        self._repair = repair
         self._random = Random().random if random is None else random  # noqa: S311 - jitter, no secret
         self._sinks = tuple(sinks)
         for sink in self._sinks:
@@ -324,6 +331,8 @@ class Runtime:
             is_plain = identity is None and host.outlets is None and not host.is_closing
             refused = None if is_plain else check(call)
             if refused is None:
+                if self._repair is not None:
+                    arguments = _mend(call, tool, self._repair)
                 if self._approve is not None or tool.approve is not None:
                     return call  # what approval makes of the arguments is decoded and admitted after it
                 try:
@@ -353,6 +362,16 @@ class Runtime:
                     return cut
         cut = await guard(call, prepare)
         return await self._run(call) if cut is None else cut
+
+
+def _mend(call: Call, tool: ToolDescriptor[..., Any], repair: Repairer) -> Arguments:
+    """Give a call the arguments that a user's function makes of its own."""
+    try:
+        call.arguments, call.repairs = repair(tool, call.arguments)
+    except Exception:  # noqa: BLE001 - it must not lose the answer
+        _LOG.exception("repair of the arguments of tool %r failed", tool.name)
+    arguments: Arguments = call.arguments
+    return arguments
 
 
 def _missing(host: Host, id: str, name: str, identity: Identity | None, error: ToolNotFoundError) -> ToolResult:

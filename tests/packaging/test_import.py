@@ -16,8 +16,9 @@ ROOT = Path(__file__).parents[2]
 PUBLIC = {
     "harbor_async": (
         "Backoff Catalog CatalogFilter Delivery ErrorCategory ErrorClass EventSink EventType Failure HarborError "
-        "Identity Join Limits LoadingMode Outcome Problem Runtime SideEffect Statistics Tool ToolCall ToolContext "
-        "ToolDescriptor ToolError ToolEvent ToolExample ToolPolicy ToolResult Transport describe describe_foreign tool"
+        "Identity Join Limits LoadingMode Outcome Problem Repair Runtime SideEffect Statistics Tool ToolCall "
+        "ToolContext ToolDescriptor ToolError ToolEvent ToolExample ToolPolicy ToolResult Transport describe "
+        "describe_foreign tool"
     ),
     "harbor_async.export": "ExportError Exported Loss Refusal repair",
     "harbor_async.providers.mcp": "Endpoint RemoteServer RemoteServers Stdio StreamableHTTP",

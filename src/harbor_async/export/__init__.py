@@ -6,11 +6,14 @@ Plain dicts go out; plain dicts or objects of a provider's SDK come in. No modul
 
     from harbor_async.export import anthropic, gemini, mcp, openai
 
-Each has ``tools(catalog)``, ``calls(message)`` and ``answers(results)``; ``schema(schema)``, which says one schema in
-its dialect and lists what was lost; and ``to_wire(name)`` with ``from_wire(name)``.
+Each of them has ``tools(catalog)``, ``calls(message)`` and ``answers(results)``, and for single names ``to_wire(name)``
+and ``from_wire(name)``. Those of model providers have ``schema(schema)``, too, which lists what was lost.
+
+``repair`` unwraps arguments that a model has sent as text of JSON; a ``Runtime`` is given it.
 """
 
 from ..errors import ExportError, Refusal
 from ._dialect import Exported, Loss
+from ._repair import repair
 
-__all__ = ["ExportError", "Exported", "Loss", "Refusal"]
+__all__ = ["ExportError", "Exported", "Loss", "Refusal", "repair"]

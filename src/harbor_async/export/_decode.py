@@ -58,7 +58,7 @@ class _Undoing:
             return self._object(alternatives(self._root, schemas), cast("Mapping[str, Any]", value))
         if is_array(value):
             found = alternatives(self._root, schemas)
-            return [self.value(_items(found, index), item) for index, item in enumerate(value)]
+            return [self.value(below_item(found, index), item) for index, item in enumerate(value)]
         if not self._nulls and isinstance(value, float) and value.is_integer():
             named = [kinds(schema) for schema in alternatives(self._root, schemas) if not is_combined(schema)]
             said = frozenset[str]().union(*(kind for kind in named if kind is not None))
@@ -75,10 +75,7 @@ class _Undoing:
             holders = [schema for schema in fitting if key in schema["properties"]]
             if self._nulls and item is None and holders and all(self._is_absent(schema, key) for schema in holders):
                 continue
-            below: list[Any] = [schema["properties"][key] for schema in holders]
-            if not below:
-                below = [schema["additionalProperties"] for schema in found if "additionalProperties" in schema]
-            out[key] = self.value(below, item)
+            out[key] = self.value(below_key(found, value, key), item)
         return out
 
     def _is_absent(self, schema: dict[str, Any], key: str) -> bool:
@@ -104,8 +101,14 @@ def _has_constants(properties: dict[str, Any], value: Mapping[str, Any]) -> bool
     )
 
 
-def _items(found: list[dict[str, Any]], index: int) -> list[Any]:
-    """Return the schemas of an array's item."""
+def below_key(found: list[dict[str, Any]], value: Mapping[str, Any], key: str) -> list[Any]:
+    """Return the schemas of what stands under ``key`` in an object of which ``found`` say something."""
+    below = [schema["properties"][key] for schema in _fitting(found, value) if key in schema["properties"]]
+    return below or [schema["additionalProperties"] for schema in found if "additionalProperties" in schema]
+
+
+def below_item(found: list[dict[str, Any]], index: int) -> list[Any]:
+    """Return the schemas of an item of an array of which ``found`` say something."""
     below: list[Any] = []
     for schema in found:
         first = schema.get("prefixItems", ())
