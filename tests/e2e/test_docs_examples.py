@@ -31,6 +31,7 @@ def load(path):
     return module
 
 
+@pytest.mark.timeout(60)  # one starts a server, whose imports alone take a while
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_program(path, backend, capsys):

@@ -219,6 +219,7 @@ def test_secrets_are_not_shown():
     assert "secret" not in repr(Stdio(["a"], env={"KEY": "secret"}))
 
 
+@pytest.mark.timeout(60)  # the server's imports alone take a while
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @pytest.mark.parametrize("over", ["stdio", "http"])
 def test_the_newest_protocol_against_the_sdks_own_server(over: str, backend: str, tmp_path: Path):

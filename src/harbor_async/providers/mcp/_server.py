@@ -58,7 +58,7 @@ class RemoteServer:
         random: Callable[[], float],
     ) -> None:
         """Prepare it; ``run`` opens the session."""
-        self.name: str = naming.server
+        self._name = naming.server
         self._endpoint = endpoint
         self._wait = wait
         self._connect_timeout = connect_timeout
@@ -76,6 +76,11 @@ class RemoteServer:
         self._scope = anyio.CancelScope()
         self._turned = anyio.Event()
         self._ended = anyio.Event()
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self._name
 
     @property
     def tools(self) -> tuple[str, ...]:
