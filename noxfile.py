@@ -105,7 +105,7 @@ for version in PYTHONS:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Build the documentation; a warning is an error."""
-    session.install("--editable", ".[cli]", *group("docs"))
+    session.install("--editable", ".[cli,mcp]", *group("docs"))  # the reference is read off the modules
     session.run("sphinx-build", "-W", "--keep-going", "-n", "-q", "-b", "html", "docs", "docs/_build/html")
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -39,6 +40,19 @@ def test_the_list_is_whole():
 def test_each_case_is_a_test_by_its_id():
     """A case that belongs here has a test whose name begins with its id."""
     assert [] == [case["id"] for case in CASES if belongs(case) and not any(is_named(t, case["id"]) for t in TESTS)]
+
+
+def test_each_case_of_mcp_is_a_test_by_its_id():
+    """A case of MCP has a test whose name begins with its id, here or among those of clients and servers."""
+    names = {
+        name
+        for folder in (HERE, HERE.parent / "unit" / "providers", HERE.parent / "unit" / "serving")
+        for path in folder.glob("test_*.py")
+        for name in re.findall(r"^(?:async )?def (test_[a-z0-9_]+)", path.read_text(), re.MULTILINE)
+    }
+    cases = [case["id"] for case in CASES if "MCP" in case["area"]]
+    assert 6 == len(cases)
+    assert [] == [case for case in cases if not any(is_named(name, case) for name in names)]
 
 
 def test_each_test_is_of_a_case():
