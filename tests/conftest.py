@@ -89,6 +89,10 @@ async def no_task_left(anyio_backend: Any) -> AsyncIterator[None]:
 
 
 def tasks() -> dict[int, str]:
-    """Return the running tasks, without the one that anyio's plugin makes for each call into the loop."""
-    running = anyio.get_running_tasks()
-    return {task.id: task.name for task in running if task.coro.__qualname__ != "TestRunner._call_in_runner_task"}
+    """Return the running tasks, without those that are nobody's here.
+
+    They are one that anyio's plugin makes for each call into the loop, and one that sse-starlette, below the MCP SDK,
+    keeps in each asyncio loop that has sent an event.
+    """
+    others = {"TestRunner._call_in_runner_task", "_shutdown_watcher"}
+    return {task.id: task.name for task in anyio.get_running_tasks() if task.coro.__qualname__ not in others}

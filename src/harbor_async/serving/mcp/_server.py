@@ -150,7 +150,7 @@ class MCPServer:
         drain: float | None = 10.0,
         task_status: TaskStatus[int] = anyio.TASK_STATUS_IGNORED,
     ) -> int:
-        """Serve over HTTP, until ``stop`` is set or the caller is canceled. On both backends, by hypercorn.
+        """Serve over HTTP, until ``stop`` is set or the caller is canceled.
 
         Args:
             host: The address to listen at.
@@ -184,7 +184,7 @@ class MCPServer:
             allowed_origins=allowed_origins,
             max_sessions=max_sessions,
         )
-        listener = bind(host, port)
+        listener = await bind(host, port)
         ended = anyio.Event()
         cut = 0
 
