@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Coroutine
+from contextvars import copy_context
 from heapq import heapify, heappop, heappush
 from itertools import count
 from types import TracebackType
@@ -168,6 +169,9 @@ class TaskCrew(Crew):
         self.is_canceled = False
         self._loop = backend.loop
         self._children: dict[Any, Child] = {}
+        # One of each for all children: for the garbage collector, which has them all in hand at once.
+        self._ended = self._end_child
+        self._context = copy_context()
         self._idle: Any = None
         self._due: list[tuple[float, int, Child]] = []
         self._order = count()
@@ -212,12 +216,13 @@ class TaskCrew(Crew):
                     cut = exc
         if self._timer is not None:
             self._timer.cancel()
+        del self._ended  # a cycle, as in _end
         await self._end(error, cut)
 
     def spawn(self, run: Callable[[C], Coroutine[Any, Any, Any]], child: C) -> None:
         task = self._loop.create_task(run(child))
         self._children[task] = child
-        task.add_done_callback(self._end_child)
+        task.add_done_callback(self._ended, context=self._context)
 
     def _end_child(self, task: Any) -> None:
         # A callback, and no last line of the task: a task that is canceled before its first step runs no line at all.

@@ -186,13 +186,14 @@ async def _attempt(  # noqa: C901, PLR0912, PLR0915 - one, top to bottom
     if first is not None:
         place, pending, limit, steps, step, error = first
     else:
-        place, pending, outer = backend.enter()
+        place, pending = None, 0
+        if crew is None:
+            place, pending, outer = backend.enter()
+            if outer <= backend.time():
+                await backend.leave(pending, None)
+        elif crew.has_canceled(pending):
+            return GONE  # before this task had a scope in which the crew could find it
         now = backend.time()
-        if crew is not None:
-            if crew.has_canceled(pending):
-                return GONE  # before this task had a scope in which the crew could find it
-        elif outer <= now:
-            await backend.leave(pending, None)
         if call.is_canceled:
             return canceled(call, None, in_attempt=False)
         if now >= call.deadline:
