@@ -37,12 +37,15 @@ ERRORS = (
 )
 
 OPTIONAL = {
+    "anthropic",
     "cattrs",
     "docstring_parser",
+    "google",
     "hdrh",
     "httpx2",
     "jsonschema_rs",
     "mcp",
+    "openai",
     "opentelemetry",
     "prometheus_client",
     "psutil",

@@ -1,12 +1,12 @@
 """What a dialect knows, and what comes of a schema in it."""
 
 import re
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import attrs
 
 from .._json import is_object
-from ..errors import ExportError, Refusal
+from ..errors import ExportError, InvalidToolError, Refusal
 from ._look import unreferenced
 from ._phrase import describe, phrase
 
@@ -64,6 +64,20 @@ class Rules:
     inlines: bool = False
     most_min_items: int | None = None
     bad_pattern: "re.Pattern[str] | None" = None
+
+
+STRICT_WORDS: Final = (True, False, "auto")
+
+
+def check_word(name: str, value: object, *words: object) -> None:
+    """Refuse an option that is none of ``words``.
+
+    Raises:
+        InvalidToolError: It is something else.
+    """
+    if not any(value is word or (isinstance(value, str) and value == word) for word in words):
+        msg = f"{name}: expected {' or '.join(map(repr, words))}; got {value!r}"
+        raise InvalidToolError(msg)
 
 
 def flatten(dialect: str, banned: frozenset[str], schema: dict[str, Any], tool: str = "") -> Exported:

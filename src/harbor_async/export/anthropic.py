@@ -25,7 +25,7 @@ from .._results import ToolCall, ToolResult
 from ..errors import ExportError, Refusal
 from . import _read
 from ._answer import complete
-from ._dialect import Exported, Rules, flatten
+from ._dialect import STRICT_WORDS, Exported, Rules, check_word, flatten
 from ._look import subschemas
 from ._names import Naming, check_names
 from ._rewrite import rewrite
@@ -134,7 +134,9 @@ def tools(catalog: Catalog, filter: CatalogFilter | None = None, *, strict: Stri
 
     Raises:
         ExportError: Tools cannot be said, or take more than ``LIMIT``, with every reason.
+        InvalidToolError: ``strict`` is none of its words.
     """
+    check_word("strict", strict, *STRICT_WORDS)
     listed = catalog.list(filter)
     check_names(_NAMING, listed)
     out: list[dict[str, Any]] = []

@@ -14,7 +14,7 @@ Sources: the references of ``FunctionDeclaration``, ``Schema`` and ``responseJso
 words are taken to hold for ``parametersJsonSchema``, too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, Literal, TypeAlias
 
 from .._catalog import Catalog, CatalogFilter
@@ -24,7 +24,8 @@ from ..errors import ExportError, Refusal
 from . import _read
 from ._answer import complete, value_of
 from ._decode import find, restore_integers
-from ._dialect import Exported, Rules
+from ._dialect import Exported, Rules, check_word
+from ._gemini_stream import Joined, join
 from ._names import Naming, check_names
 from ._openapi import OpenAPIRewriter
 from ._rewrite import rewrite
@@ -73,7 +74,9 @@ def schema(schema: dict[str, Any], *, field: Field = "parametersJsonSchema", too
 
     Raises:
         ExportError: It cannot be said, with every reason.
+        InvalidToolError: ``field`` is none of these.
     """
+    check_word("field", field, "parameters", "parametersJsonSchema")
     if field == "parameters":
         return OpenAPIRewriter(_OPENAPI, schema, tool).document()
     return rewrite(_JSON_SCHEMA, schema, tool)
@@ -91,7 +94,9 @@ def tools(
 
     Raises:
         ExportError: Tools cannot be said, with every reason.
+        InvalidToolError: ``field`` is none of these.
     """
+    check_word("field", field, "parameters", "parametersJsonSchema")
     listed = catalog.list(filter)
     check_names(_NAMING, listed)
     declarations: list[dict[str, Any]] = []
@@ -115,29 +120,31 @@ def calls(message: Any, catalog: Catalog | None = None) -> list[ToolCall]:
     """Return the calls that a model makes, in its order; each has an answer coming, also one that makes no sense.
 
     Args:
-        message: A response, its first candidate's content or that one's parts, or a list of the responses of a stream;
-            the SDK's objects or plain dicts.
+        message: A response, its first candidate's content or that one's parts, or a list of the responses of a stream,
+            whose partial arguments are joined; the SDK's objects or plain dicts.
         catalog: Where schemas are found, by which whole numbers become ints, and names that are cut on the wire.
             None: numbers stay as they are.
     """
-    found: list[ToolCall] = []
+    return [_call(call, catalog) for call in join(_function_calls(message))]
+
+
+def _function_calls(message: Any) -> Iterator[Any]:
     for each in _read.items(message) or [message]:
         candidates = _read.items(_read.get(each, "candidates"))
         content = _read.get(candidates[0], "content") if candidates else each
         for part in _read.items(_read.get(content, "parts")) or [content]:
             call = _read.get(part, "function_call", "functionCall")
             if call is not None:
-                found.append(_call(call, catalog))
-    return found
+                yield call
 
 
-def _call(call: Any, catalog: Catalog | None) -> ToolCall:
-    name = from_wire(_read.text(_read.get(call, "name")), catalog)
-    given = _read.arguments(_read.get(call, "args"))
+def _call(call: Joined, catalog: Catalog | None) -> ToolCall:
+    name = from_wire(_read.text(call.name), catalog)
+    given = _read.arguments(call.arguments)
     tool = find(catalog, name)
     if tool is not None and is_mapping(given):
         given = restore_integers(tool, given)
-    return ToolCall(_read.text(_read.get(call, "id")), name, given)
+    return ToolCall(_read.text(call.id), name, given)
 
 
 def answers(results: Iterable[ToolResult], calls: Iterable[ToolCall] = ()) -> list[dict[str, Any]]:

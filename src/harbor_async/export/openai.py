@@ -24,7 +24,7 @@ from ..errors import ExportError, Refusal
 from . import _read
 from ._answer import complete
 from ._decode import drop_nulls, find
-from ._dialect import Exported, Rules, flatten
+from ._dialect import STRICT_WORDS, Exported, Rules, check_word, flatten
 from ._names import Naming, check_names
 from ._openai_limit import over_limit
 from ._rewrite import rewrite
@@ -96,7 +96,10 @@ def tools(
 
     Raises:
         ExportError: Tools cannot be said, with every reason.
+        InvalidToolError: An option is none of its words.
     """
+    check_word("strict", strict, *STRICT_WORDS)
+    check_word("api", api, "chat", "responses")
     listed = catalog.list(filter)
     check_names(_NAMING, listed)
     functions: list[dict[str, Any]] = []
@@ -142,7 +145,11 @@ def calls(message: Any, catalog: Catalog | None = None, *, strict: Strict = "aut
         catalog: Where schemas are found, by which the nulls of strict tools are taken away, and names that are cut on
             the wire. None: nulls stay.
         strict: What ``tools`` was told.
+
+    Raises:
+        InvalidToolError: ``strict`` is none of its words.
     """
+    check_word("strict", strict, *STRICT_WORDS)
     return [_call(id, name, arguments, catalog, strict) for id, name, arguments in _entries(message)]
 
 
@@ -169,7 +176,11 @@ def answers(
         results: What the runtime answered.
         calls: The calls of the message; one that has no result is then answered, too, as canceled.
         api: ``"chat"`` for messages of Chat Completions, ``"responses"`` for input items of Responses.
+
+    Raises:
+        InvalidToolError: ``api`` is none of these.
     """
+    check_word("api", api, "chat", "responses")
     whole = complete(results, calls)
     if api == "chat":
         return [{"role": "tool", "tool_call_id": result.call_id, "content": result.content} for result in whole]

@@ -290,6 +290,56 @@ def test_gemini_stream():
     assert ["refused", "weather.lookup"] == [call.name for call in calls]
 
 
+def pieces(*calls):
+    return [gemini_response(call) for call in calls]
+
+
+PIECES = [
+    {"name": "weather.lookup", "id": "a", "willContinue": True},
+    {"partialArgs": [{"jsonPath": "$.city", "stringValue": "O", "willContinue": True}], "willContinue": True},
+    {
+        "partialArgs": [
+            {"jsonPath": "$.city", "stringValue": "slo"},
+            {"jsonPath": "$.days", "numberValue": 2.0},
+            {"jsonPath": "$.unit", "nullValue": "NULL_VALUE"},
+        ],
+        "willContinue": True,
+    },
+]
+
+
+def test_gemini_partial_arguments():
+    """Gemini: the pieces of arguments are joined until their call says that it does not go on."""
+    calls = gemini.calls(pieces(*PIECES, {}, {"name": "refused"}), CATALOG)
+    arguments = {"city": "Oslo", "days": 2, "unit": None}
+    assert [ha.ToolCall("a", "weather.lookup", arguments), ha.ToolCall("", "refused", "")] == calls
+
+
+async def test_gemini_partial_arguments_that_broke_off():
+    """Gemini: a call that says that it goes on, and does not, is refused: what came is not what was meant."""
+    calls = gemini.calls(pieces(*PIECES), CATALOG)
+    (result,) = await answered(calls)
+    assert ("a", ha.ErrorCategory.VALIDATION) == (result.call_id, result.error.category)
+    assert "not valid JSON" in result.error.message
+
+
+@pytest.mark.parametrize(
+    ("paths", "arguments"),
+    [
+        (["$.a.b", "$.a.c"], {"a": {"b": "x", "c": "x"}}),
+        (["$.a[0]", "$.a[1]", "$.a[1]"], {"a": ["x", "xx"]}),
+        (["$.a[0].b", "$['c d'][0]", '$["e.f"]'], {"a": [{"b": "x"}], "c d": ["x"], "e.f": "x"}),
+        (["$.a[7]"], {"a": [], "$.a[7]": "x"}),
+        (["$.a", "$.a.b"], {"a": "x", "$.a.b": "x"}),
+        (["a", "$", "$..a", "$.*[?@]"], {"a": "x", "$": "x", "$..a": "x", "$.*[?@]": "x"}),
+    ],
+)
+def test_gemini_paths(paths, arguments):
+    """Gemini: a path leads through objects and arrays; one that leads nowhere stays, as a key that nobody knows."""
+    call = {"name": "t", "partialArgs": [{"jsonPath": path, "stringValue": "x"} for path in paths]}
+    assert [ha.ToolCall("", "t", arguments)] == gemini.calls(gemini_response(call))
+
+
 @pytest.mark.parametrize(
     "message",
     [

@@ -3,7 +3,7 @@
 import pytest
 
 import harbor_async as ha
-from harbor_async.errors import ExportError
+from harbor_async.errors import ExportError, InvalidToolError
 from harbor_async.export import anthropic, gemini, mcp, openai
 from tests.unit.export import rules
 from tests.unit.export.varied import CATALOG, TOOLS
@@ -129,6 +129,26 @@ def test_filter():
     assert names == [tool["name"] for tool in mcp.tools(CATALOG, filter)]
     assert len(names) == len(openai.tools(CATALOG, filter)) == len(anthropic.tools(CATALOG, filter))
     assert len(names) == len(gemini.tools(CATALOG, filter)[0]["functionDeclarations"])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: openai.tools(CATALOG, strict="yes"), "strict: expected True or False or 'auto'; got 'yes'"),
+        (lambda: openai.tools(CATALOG, strict=1), "strict: expected True or False or 'auto'; got 1"),
+        (lambda: openai.tools(CATALOG, api="x"), "api: expected 'chat' or 'responses'; got 'x'"),
+        (lambda: openai.calls({}, strict="yes"), "strict: expected"),
+        (lambda: openai.answers([], api="x"), "api: expected"),
+        (lambda: anthropic.tools(CATALOG, strict=None), "strict: expected"),
+        (lambda: gemini.tools(CATALOG, field="x"), "field: expected 'parameters' or 'parametersJsonSchema'; got 'x'"),
+        (lambda: gemini.schema({}, field="x"), "field: expected"),
+    ],
+)
+def test_no_such_word(call, message):
+    """An option that is none of its words is refused, with those that there are."""
+    with pytest.raises(InvalidToolError) as raised:
+        call()
+    assert str(raised.value).startswith(message)
 
 
 def test_the_checker_checks():
