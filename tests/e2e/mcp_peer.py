@@ -15,7 +15,8 @@ from typing import Any
 FRAMES: list[dict[str, Any]] = []
 SESSIONS: set[str] = set()
 CANCELED: dict[Any, threading.Event] = {}
-TOOLS = ["echo", "slow", "frames", "die", "more", "status", "cut", "stream", "forget", "garbage"]
+TOOLS = ["echo", "slow", "frames", "die", "more", "status", "cut", "stream", "forget", "garbage", "deaf"]
+DEAF = threading.Event()
 LOCK = threading.Lock()
 
 
@@ -58,6 +59,8 @@ def answer(frame: dict[str, Any]) -> dict[str, Any]:
             TOOLS.append(arguments["name"])
         case "frames":
             return text("", structuredContent={"frames": told()})
+        case "deaf":
+            DEAF.set()
         case "forget":
             SESSIONS.clear()
     return text("done", structuredContent={"pid": os.getpid(), **arguments})
@@ -111,6 +114,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         note(frame)
         if "id" not in frame or "method" not in frame:
+            if DEAF.is_set() and frame["method"] == "notifications/cancelled":
+                time.sleep(30)
             self.reply(202)
             return
         if wrong := error(frame):

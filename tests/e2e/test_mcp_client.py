@@ -13,7 +13,7 @@ import pytest
 
 import harbor_async as ha
 from harbor_async.errors import InvalidToolError
-from harbor_async.providers.mcp import RemoteServer, RemoteServers, Stdio, StreamableHTTP
+from harbor_async.providers.mcp import RemoteServer, RemoteServers, Stdio, StreamableHTTP, _endpoint
 
 # The SDK leaves a finished event stream to the garbage collector, of which trio warns.
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator 'http:ResourceWarning")
@@ -190,6 +190,18 @@ async def test_http_a_session_that_is_forgotten_is_opened_anew(process: Process)
         await rt.invoke("forget")
         result = await rt.invoke("echo", {"a": 1})
         assert ("succeeded", True) == (result.outcome, result.attempts > 1)
+
+
+async def test_http_a_cancellation_that_is_not_taken_holds_up_nobody_for_long(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+):
+    """A server that never accepts the notification is not waited for: other calls of the session go on."""
+    monkeypatch.setattr(_endpoint, "_NOTICE_TIMEOUT", 0.3)
+    async with connected(StreamableHTTP(process.url)) as (rt, server):
+        await rt.invoke("deaf")
+        result = await rt.invoke("slow", timeout=0.2)
+        assert "timed_out" == result.outcome
+        assert ("succeeded", True) == ((await rt.invoke("echo")).outcome, server.is_connected)
 
 
 async def test_http_many_calls_at_once(process: Process):

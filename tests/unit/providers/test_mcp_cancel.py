@@ -145,7 +145,7 @@ async def test_many_calls_canceled_together_are_each_canceled_once():
 
 
 async def test_telling_a_server_that_reads_nothing_is_bounded():
-    """A peer that takes no more messages holds a canceled call for five seconds and not longer."""
+    """A peer that takes no more messages holds a canceled call for five seconds; then its session is given up."""
     peer = Slow()
     catalog = ha.Catalog()
     async with RemoteServers(catalog) as servers, ha.Runtime(catalog) as rt:
@@ -155,3 +155,5 @@ async def test_telling_a_server_that_reads_nothing_is_bounded():
             await rt.invoke("echo")
         assert scope.cancelled_caught
         assert 6 == pytest.approx(anyio.current_time(), abs=0.1)
+        peer.is_deaf, peer.on_call = False, peer._echo
+        assert ({"a": 1}, 2) == ((await rt.invoke("echo", {"a": 1})).value, peer.opened)

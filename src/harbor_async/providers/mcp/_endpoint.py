@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, TextIO, cast
 
 import attrs
 import httpx2
+import msgspec
 from mcp import StdioServerParameters
 from mcp.client import Transport
 from mcp.client.stdio import stdio_client
@@ -17,6 +18,9 @@ from ...errors import InvalidToolError, words
 from ._sending import SENDING, Sending
 
 _CONNECT_TIMEOUT: Final = 30.0
+_NOTICE_TIMEOUT: Final = 5.0
+"""Seconds that the server may take to accept what has no answer; until then the SDK sends no other message."""
+
 _REFUSED: Final = 400
 _NOT_FOUND: Final = 404
 _UNAVAILABLE: Final = 503
@@ -131,6 +135,8 @@ class _Client(httpx2.AsyncClient):
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         sending = SENDING.get()
+        if request.method == "POST" and not _is_request(request.content):
+            request.extensions["timeout"] = httpx2.Timeout(_NOTICE_TIMEOUT).as_dict()
         if sending is None or request.method != "POST":
             return await super().send(request, **options)
         try:
@@ -146,6 +152,17 @@ class _Client(httpx2.AsyncClient):
             sending.is_lost = response.status_code == _NOT_FOUND and "mcp-session-id" in request.headers
         response.stream = _Body(response.stream, sending)
         return response
+
+
+class _Head(msgspec.Struct):
+    id: Any = None
+    method: str | None = None
+
+
+def _is_request(content: bytes) -> bool:
+    """Say whether a message waits for an answer."""
+    head = msgspec.json.decode(content, type=_Head)
+    return head.id is not None and head.method is not None
 
 
 def _bounce(request: httpx2.Request, sending: Sending, error: Exception) -> httpx2.Response:

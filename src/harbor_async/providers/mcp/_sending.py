@@ -36,9 +36,14 @@ SENDING: ContextVar[Sending | None] = ContextVar("harbor_async.mcp.sending", def
 
 @asynccontextmanager
 async def watched(transport: Any, tell_end: Callable[[], None]) -> AsyncGenerator[tuple[Any, Any]]:
-    """Open a ``Transport`` that tells when a call has been sent, and calls ``tell_end`` once the other side is gone."""
+    """Open a ``Transport`` that tells when a call has been sent, and when the other side is gone, or as good as gone.
+
+    Args:
+        transport: What is opened.
+        tell_end: Called then; it may be called again.
+    """
     async with transport as (read, write):
-        yield _Read(read, tell_end), _Write(write)
+        yield _Read(read, tell_end), _Write(write, tell_end)
 
 
 class _Stream:
@@ -80,8 +85,18 @@ class _Read(_Stream):
 
 
 class _Write(_Stream):
+    def __init__(self, inner: Any, tell_end: Callable[[], None]) -> None:
+        super().__init__(inner)
+        self._tell_end = tell_end
+
     async def send(self, item: SessionMessage, /) -> None:
-        await self._inner.send(item)
+        is_taken = False
+        try:
+            await self._inner.send(item)
+            is_taken = True
+        finally:
+            if not is_taken and getattr(item.message, "method", "") == "notifications/cancelled":
+                self._tell_end()  # the SDK has waited for seconds: a server that takes nothing will not answer, either
         sending = SENDING.get()
         if sending is not None:
             sending.is_sent = True
