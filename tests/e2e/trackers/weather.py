@@ -11,10 +11,10 @@ import attrs
 from harbor_async import Backoff, Catalog, Limits, Runtime, ToolCall, ToolPolicy
 from harbor_async.tracker import tracker_write
 
-FATES = ["pass"] * 17 + ["refuse", "lose", "halve", "swallow", "delay"]
+FATES = ["pass"] * 45 + ["refuse", "lose", "halve", "swallow", "delay"]
 """What may happen to a request: it is answered; it does not arrive; its answer is lost, or half of it, or never comes;
 or comes late."""
-PATIENCE = 0.8
+PATIENCE = 1.0
 """Seconds after which the writers of these tests give an answer up."""
 POLICY = ToolPolicy(timeout=10.0, attempts=12, wait=Backoff(initial=0.02, maximum=0.2))
 IN_FLIGHT = 12
@@ -56,7 +56,9 @@ class Proxy:
 
     async def _exchange(self, client, server):
         """Pass one request, and its answer; say whether the connection goes on."""
-        request = await whole(client)
+        head, end, body = (await whole(client)).partition(b"\r\n\r\n")
+        # The tracker wants to see its own address, as host and as origin.
+        request = head.replace(self.origin[7:].encode(), b"127.0.0.1:%d" % self.port) + end + body
         fate = self.random.choice(FATES)
         self.fates[fate] += 1
         if fate == "refuse":

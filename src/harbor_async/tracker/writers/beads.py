@@ -19,7 +19,7 @@ T = TypeVar("T")
 _ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _FROZEN: Final = 14
 """The exit status of a write while the issues are being migrated. Source: beads, its cmd/bd/errors.go."""
-_BLOCKED: Final = re.compile(r"cannot close|blocked by|open child|open issues|pinned|already claimed")
+_BLOCKED: Final = re.compile(r"cannot close|blocked by|open child|open issues|is pinned|already claimed")
 _MISSING: Final = re.compile(r"not found|no issues? found")
 _WRONG: Final = re.compile(
     r"invalid|abbreviations are not|ambiguous|is required|must be|reserved word|too (?:long|short)|unknown flag"
