@@ -24,6 +24,8 @@ from langgraph.types import Command
 
 from harbor_async.adapters import langchain
 
+pytestmark = pytest.mark.blocks_loop  # LangChain runs the fake model in a thread, and waits until that has begun
+
 
 def call(name, args, id):
     return {"type": "tool_call", "name": name, "args": args, "id": id}
