@@ -227,3 +227,17 @@ def redmine():
         command = [puma, "-e", "production", "-b", f"tcp://127.0.0.1:{port}", "-t", "1:4", "config.ru"]
         with running(command, lambda: answers(origin), folder / "server.log", **options):
             yield RedmineServer(origin, **facts)
+
+
+def drop_other_loops(config, items, folder):
+    """Run the tests of a folder on asyncio and trio as they are: another loop changes nothing of what is answered."""
+    others = {"asyncio-debug", "uvloop"}
+    dropped = [
+        item
+        for item in items
+        if item.path.is_relative_to(folder)
+        and hasattr(item, "callspec")
+        and item.callspec.params.get("anyio_backend") in others
+    ]
+    config.hook.pytest_deselected(items=dropped)
+    items[:] = [item for item in items if item not in dropped]

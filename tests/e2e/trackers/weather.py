@@ -14,10 +14,10 @@ from harbor_async.tracker import tracker_write
 FATES = ["pass"] * 45 + ["refuse", "lose", "halve", "swallow", "delay"]
 """What may happen to a request: it is answered; it does not arrive; its answer is lost, or half of it, or never comes;
 or comes late."""
-PATIENCE = 1.0
+PATIENCE = 2.0
 """Seconds after which the writers of these tests give an answer up."""
 POLICY = ToolPolicy(timeout=10.0, attempts=12, wait=Backoff(initial=0.02, maximum=0.2))
-IN_FLIGHT = 12
+IN_FLIGHT = 4
 
 
 @attrs.define
@@ -70,7 +70,7 @@ class Proxy:
         if fate == "swallow":
             await client.receive()  # until it gives up
         if fate == "delay":
-            await anyio.sleep(self.random.uniform(0.0, PATIENCE / 2))
+            await anyio.sleep(self.random.uniform(0.0, PATIENCE / 4))
         await client.send(answer[: len(answer) // 2] if fate == "halve" else answer)
         return fate != "halve"
 
