@@ -69,5 +69,7 @@ class HTTPTracker:
                 return read(response)
         except TrackerError as exc:
             failure = exc
-        # Here, where no exception is being handled, and anew: the frames below hold the request as it was sent.
-        raise redacted(failure, request, is_safe=request.is_read and not proves)
+        # Here, where no exception is being handled, and anew: the frames below hold the request as it was sent, and
+        # what this one no longer holds cannot be shown with it.
+        failure = redacted(failure, request, is_safe=request.is_read and not proves)
+        raise failure

@@ -2,7 +2,6 @@
 
 import ssl
 from collections.abc import Mapping
-from contextlib import aclosing
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -19,7 +18,7 @@ from ._request import Request, Response
 if TYPE_CHECKING:
     import httpx2
 
-_MARGIN: Final = 0.01
+_MARGIN: Final = 0.05
 """Seconds before a deadline at which waiting for a connection ends, so that the caller hears that nothing was sent."""
 _IDLE: Final = 2.0
 """Seconds for which an idle connection is kept: less than servers keep theirs, for a write on one that is being closed
@@ -31,7 +30,7 @@ class HTTPTransport:
     """Sends requests through httpx2, over connections of its own that live as long as ``async with``.
 
     No redirect is followed, nothing is retried, and no compressed answer is asked for. A request that gets no
-    connection before its deadline ends 10 ms before it, as ``not_sent``; once a request is on its way only an answer,
+    connection before its deadline ends 50 ms before it, as ``not_sent``; once a request is on its way only an answer,
     a failure or the deadline ends it.
     """
 
@@ -145,11 +144,12 @@ class HTTPTransport:
         )
         async with stream as answer:
             body = bytearray()
-            async with aclosing(answer.aiter_raw()) as chunks:
-                async for chunk in chunks:
+            with anyio.CancelScope() as enough:
+                async for chunk in answer.aiter_raw():
                     body += chunk
                     if len(body) > self._max_body_bytes:
-                        break
+                        # Not a break: the generators below would be left open, and closed when it pleases the loop.
+                        enough.cancel()
             is_whole = len(body) <= self._max_body_bytes
             return Response(answer.status_code, answer.headers, bytes(body[: self._max_body_bytes]), is_whole)
 
