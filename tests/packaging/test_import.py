@@ -28,6 +28,7 @@ PUBLIC = {
         "TrackerArgs TrackerError TrackerResult TrackerWrite TransitionWriter args_schema tracker_write"
     ),
     "harbor_async.tracker.writers": "Change SQLiteTracker",
+    "harbor_async.tracker.writers.command": "Command CommandTransport Exit ProcessTransport",
 }
 
 ERRORS = (

@@ -14,7 +14,7 @@ from anyio.to_thread import run_sync
 from harbor_async import Catalog, Runtime, ToolCall
 from harbor_async.testing import WriterConformance
 from harbor_async.tracker import TrackerError, tracker_write
-from harbor_async.tracker.writers._command import ProcessTransport
+from harbor_async.tracker.writers.command import ProcessTransport
 from harbor_async.tracker.writers.fossil import Fossil
 from tests.e2e.trackers import repository
 from tests.e2e.trackers.repository import USER
