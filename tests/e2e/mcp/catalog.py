@@ -105,6 +105,18 @@ json_schema_2020_12_tool = describe_foreign(
     },
 )
 
+test_header = describe_foreign(
+    _echo,
+    name="test_header",
+    description="Tool with an argument that its header repeats",
+    args_schema={
+        "type": "object",
+        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
+        "required": ["region"],
+        "additionalProperties": False,
+    },
+)
+
 catalog = Catalog(
     [
         test_simple_text,
@@ -115,5 +127,6 @@ catalog = Catalog(
         test_error_handling,
         test_tool_with_progress,
         json_schema_2020_12_tool,
+        test_header,
     ]
 )

@@ -10,6 +10,7 @@ import pytest
 from harbor_async import Catalog, CatalogFilter, Limits, LoadingMode, SideEffect, ToolContext, ToolPolicy, describe
 from harbor_async.errors import HarborError, InvalidToolError
 from harbor_async.serving.mcp import Audio, Content, Image, MCPServer, Resource, ResourceLink, Text
+from tests.unit.limits.support import until
 from tests.unit.serving.wire import ERAS, LEGACY, MODERN, call, cancel, request, stdio, text, web
 
 each_era = pytest.mark.parametrize("era", ERAS)
@@ -351,11 +352,9 @@ async def test_stop_drains_http():
             group.start_soon(ask)
             await begun.wait()
             state.stop.set()
-            while not state.runtime._host.is_closing:
-                await anyio.sleep(0.01)
+            await until(lambda: state.runtime._host.is_closing)  # drain has begun, which nothing public says
             gate.set()
-        while state.cut is None:
-            await anyio.sleep(0.01)
+        await until(lambda: state.cut is not None)
     assert ("here", 0) == (text(answers[0]), state.cut)
 
 
