@@ -75,7 +75,7 @@ async def test_what_is_refused(redmine_server):
     id = await run_sync(redmine_server.issue)
     hidden = await run_sync(redmine_server.issue, redmine_server.hidden)
     async with make(redmine_server) as tracker, make(redmine_server, "x" * 40) as stranger:
-        assert ("not_found", "not_sent") == (await failure(tracker.get(MISSING)))[:2]
+        assert ("not_found", "refused") == (await failure(tracker.get(MISSING)))[:2]
         assert "not_found" == (await failure(tracker.comment(MISSING, "x", key="1")))[0]
         assert ("auth_failed", "refused") == (await failure(stranger.comment(id, "x", key="1")))[:2]
         assert ("auth_failed", "refused") == (await failure(tracker.comment(hidden, "x", key="1")))[:2]
@@ -160,6 +160,21 @@ async def test_a_mark_is_not_shown(redmine_server):
     if b"to be seen" not in page:
         pytest.skip("this Redmine shows pages to browsers alone")
     assert b"harbor-async:" not in page.replace(b"data-", b"")
+
+
+@pytest.mark.parametrize(("fate", "expected"), weather.CUTS)
+async def test_a_connection_that_fails(redmine_server, fate, expected):
+    """A change whose answer does not come may have happened; a question whose answer does not come changed nothing."""
+    id = await run_sync(redmine_server.issue)
+    port = urlsplit(redmine_server.origin).port
+    for only, told in ((b"PUT", expected), (b"GET", (expected[0], "not_sent"))):
+        async with (
+            weather.Proxy(port, Random(0), [fate], only).serve() as proxy,
+            HTTPTransport(timeout=2.0) as transport,
+            Redmine(proxy.origin, token=redmine_server.keys["agent"], transport=transport) as tracker,
+        ):
+            ask = tracker.comment(id, "x", key="1") if only == b"PUT" else tracker.transition(id, "Doing", key="1")
+            assert told == (await failure(ask))[:2]
 
 
 async def test_the_tool_answers(redmine_server):

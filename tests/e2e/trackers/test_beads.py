@@ -13,8 +13,8 @@ from harbor_async import Catalog, Runtime, ToolCall
 from harbor_async.errors import InvalidToolError
 from harbor_async.testing import WriterConformance
 from harbor_async.tracker import TrackerError, tracker_write
-from harbor_async.tracker.writers.command import Exit, ProcessTransport
 from harbor_async.tracker.writers.beads import Beads, BeadsCommands, classify
+from harbor_async.tracker.writers.command import Exit, ProcessTransport
 
 BD = Path(__file__).with_name("bd.py")
 pytestmark = [

@@ -19,7 +19,10 @@ from harbor_async.tracker.writers.fossil import Fossil
 from tests.e2e.trackers import repository
 from tests.e2e.trackers.repository import USER
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="process groups"),
+    pytest.mark.timeout(60),  # a test runs up to a hundred programs
+]
 MISSING = "0" * 40
 
 

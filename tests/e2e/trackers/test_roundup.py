@@ -2,6 +2,8 @@
 
 from contextlib import asynccontextmanager
 from functools import partial
+from random import Random
+from urllib.parse import urlsplit
 
 import anyio
 import pytest
@@ -12,9 +14,11 @@ from harbor_async.testing import WriterConformance
 from harbor_async.tracker import TrackerError, tracker_write
 from harbor_async.tracker.writers.http import HTTPTransport
 from harbor_async.tracker.writers.roundup import Roundup
-from tests.e2e.trackers.servers import NUMBERS, PASSWORD
+from tests.e2e.trackers import weather
+from tests.e2e.trackers.servers import NUMBERS, PASSWORD, free_port
 
 MISSING = "99999"
+pytestmark = pytest.mark.timeout(60)  # the first test waits for the server
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -259,6 +263,26 @@ async def test_somebody_else_moves_the_issue(roundup_server, user):
     async with transport, make(roundup_server, user, transport=transport) as tracker:
         assert ("conflict", "refused") == (await failure(tracker.transition(id, "testing", key="1")))[:2]
         assert "resolved" == (await tracker.get(id)).state
+
+
+@pytest.mark.parametrize(("fate", "expected"), weather.CUTS)
+async def test_a_connection_that_fails(roundup_server, user, fate, expected):
+    """A change whose answer does not come may have happened; a question whose answer does not come changed nothing."""
+    id = await run_sync(roundup_server.issue)
+    port = urlsplit(roundup_server.origin).port
+    for only, told in ((b"PATCH", expected), (b"GET", (expected[0], "not_sent"))):
+        async with (
+            weather.Proxy(port, Random(0), [fate], only).serve() as proxy,
+            HTTPTransport(timeout=1.0) as transport,
+            Roundup(f"{proxy.origin}/main", user=user, password=PASSWORD, transport=transport) as tracker,
+        ):
+            assert told == (await failure(tracker.comment(id, "x", key="1")))[:2]
+
+
+async def test_no_server(roundup_server, user):
+    """Where nobody listens nothing is sent."""
+    async with Roundup(f"http://127.0.0.1:{free_port()}/main", user=user, password=PASSWORD) as tracker:
+        assert ("api_request", "not_sent") == (await failure(tracker.comment("1", "x", key="1")))[:2]
 
 
 async def test_the_tool_answers(roundup_server, user):

@@ -27,12 +27,16 @@ class Proxy:
     Attributes:
         port: Where the tracker is.
         random: Decides.
+        choices: The fates that a request can have.
+        only: How those requests begin; the others are answered.
         fates: What has happened.
         origin: The proxy's own address.
     """
 
     port: int
     random: Random
+    choices: list = FATES
+    only: bytes = b""
     fates: Counter = attrs.field(factory=Counter)
     origin: str = ""
 
@@ -59,7 +63,7 @@ class Proxy:
         head, end, body = (await whole(client)).partition(b"\r\n\r\n")
         # The tracker wants to see its own address, as host and as origin.
         request = head.replace(self.origin[7:].encode(), b"127.0.0.1:%d" % self.port) + end + body
-        fate = self.random.choice(FATES)
+        fate = self.random.choice(self.choices) if request.startswith(self.only) else "pass"
         self.fates[fate] += 1
         if fate == "refuse":
             return False
@@ -139,3 +143,12 @@ def report(capsys, name, succeeded, stored, attempts, fates):
             f"\n{name}: {len(succeeded)} succeeded in {attempts} attempts, {len(stored)} stored, {twice} twice or more"
             f" ({extra} too many); {dict(sorted(fates.items()))}"
         )
+
+
+CUTS = [
+    ("refuse", ("api_request", "unknown")),
+    ("lose", ("api_request", "unknown")),
+    ("halve", ("api_request", "unknown")),
+    ("swallow", ("timeout", "unknown")),
+]
+"""What becomes of a write whose connection fails so."""
