@@ -1,7 +1,7 @@
 """Clients of others list and call our server, over stdio and HTTP.
 
-``nox -s frameworks`` installs them. langchain-mcp-adapters needs version 1 of the ``mcp`` package, and so an environment
-of its own in the folder that ``HARBOR_CLIENTS`` names; MCP Inspector is in its ``node_modules``.
+``nox -s frameworks`` installs them. langchain-mcp-adapters needs version 1 of the ``mcp`` package, and so has its own
+environment in the folder that ``HARBOR_CLIENTS`` names; MCP Inspector is in its ``node_modules``.
 """
 
 import importlib.util
