@@ -71,14 +71,15 @@ class Row:
     Attributes:
         name: The work.
         against: The other side.
-        floor: Median of its seconds a call.
-        ours: Median of our seconds a call.
+        floor: Median of its seconds a call, or of its bytes.
+        ours: Median of ours.
         ratio: Median of the rounds' ratios, ours to floor, by the wall clock.
         low: Lower end of the ratio's 95 % interval.
         high: Upper end.
         cpu: The ratio by processor time, which hears less of other load on the machine.
         rounds: How many rounds that rests on.
         target: The ratio that is promised, or None.
+        unit: Of ``floor`` and ``ours``: ``"s"`` or ``"bytes"``.
     """
 
     name: str
@@ -91,6 +92,13 @@ class Row:
     cpu: float
     rounds: int
     target: float | None = None
+    unit: str = "s"
+
+    @classmethod
+    def exact(cls, name: str, against: str, floor: float, ours: float, *, target: float | None = None) -> "Row":
+        """Return the row of bytes that were counted, once, and have no interval."""
+        ratio = ours / floor
+        return cls(name, against, floor, ours, ratio, ratio, ratio, ratio, rounds=1, target=target, unit="bytes")
 
     @property
     def key(self) -> str:

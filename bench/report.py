@@ -63,12 +63,14 @@ def line(row: Row) -> str:
     target = ""
     if row.target is not None:
         target = f"≤ {row.target:g} {'met' if row.ratio <= row.target else 'MISSED'}"
-    times = f"{_seconds(row.floor):>9}{_seconds(row.ours):>10}"
+    times = f"{_amount(row.floor, row.unit):>9}{_amount(row.ours, row.unit):>10}"
     ratio = f"{row.ratio:>8.2f}  {f'{row.low:.2f}–{row.high:.2f}':<12}{row.cpu:>5.2f}"
     return f"{row.name:<27}{row.against:<30}{times}{ratio}  {target}".rstrip()
 
 
-def _seconds(value: float) -> str:
+def _amount(value: float, unit: str) -> str:
+    if unit == "bytes":
+        return f"{value / 1e3:.2f} kB" if value < 1e6 else f"{value / 1e6:.2f} MB"
     if value < 1e-3:
         return f"{value * 1e6:.2f} µs"
     return f"{value * 1e3:.1f} ms"

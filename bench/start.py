@@ -12,8 +12,12 @@ import msgspec
 from harbor_async import Catalog, describe
 
 from .codec import NestedStruct
+from .hand import sequence_by_hand
 from .pair import Effort, Pair, Row, Side, measure, repeat
 from .work import forecast
+
+UNWANTED = {"trio", "prometheus_client", "structlog", "typer", "rich", "httpx2", "mcp"}
+"""What the import of the package must not load."""
 
 
 async def register(effort: Effort, backend: str) -> list[Row]:
@@ -28,8 +32,13 @@ async def register(effort: Effort, backend: str) -> list[Row]:
     def ours() -> None:
         Catalog([describe(forecast)])
 
-    pair = Pair("register a tool", "msgspec's schema and decoder", repeat(floor), repeat(ours))
-    return [await measure(pair, effort)]
+    return [
+        await measure(Pair("register a tool", against, side, repeat(ours), target=target), effort)
+        for against, side, target in (
+            ("one call by hand", sequence_by_hand, 50.0),
+            ("msgspec's schema and decoder", repeat(floor), None),
+        )
+    ]
 
 
 async def import_package(effort: Effort, backend: str) -> list[Row]:
@@ -45,9 +54,14 @@ async def import_package(effort: Effort, backend: str) -> list[Row]:
 
             return repeat(run)
 
-        floor, ours = interpreter("import asyncio, json"), interpreter("import asyncio, json, harbor_async")
-        pair = Pair("import", "asyncio and json", floor, ours, calls=1)
-        return [await measure(pair, effort.of(0.6), cpu=_children)]
+        ours = interpreter(f"import harbor_async, sys; assert not {UNWANTED} & sys.modules.keys()")
+        return [
+            await measure(Pair("import", against, interpreter(program), ours, 1, target), effort.of(0.6), cpu=_children)
+            for against, program, target in (
+                ("anyio, attrs and msgspec", "import anyio, attrs, msgspec", 1.5),
+                ("asyncio and json", "import asyncio, json", None),
+            )
+        ]
 
 
 def _children() -> float:

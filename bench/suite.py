@@ -16,20 +16,34 @@ import attrs
 
 from .calls import parallel, sequence
 from .codec import decode, encode
+from .faults import faults
+from .memory import in_flight
 from .pair import FULL, QUICK, Effort, Row
+from .scale import limit, scale, waiting
 from .start import import_package, register
+from .tracker import tool, writes
 
 Benchmark = Callable[[Effort, str], Awaitable[list[Row]]]
 
 BENCHMARKS: Final[dict[str, tuple[Benchmark, str]]] = {
     "sequence-asyncio": (sequence, "asyncio"),
     "sequence-trio": (sequence, "trio"),
+    "sequence-uvloop": (sequence, "uvloop"),
     "parallel-asyncio": (parallel, "asyncio"),
     "parallel-trio": (parallel, "trio"),
+    "parallel-uvloop": (parallel, "uvloop"),
+    "scale": (scale, "asyncio"),
+    "limit": (limit, "asyncio"),
+    "waiting": (waiting, "asyncio"),
+    "memory-asyncio": (in_flight, "asyncio"),
+    "memory-trio": (in_flight, "trio"),
+    "faults": (faults, "asyncio"),
     "decode": (decode, "asyncio"),
     "encode": (encode, "asyncio"),
     "register": (register, "asyncio"),
     "import": (import_package, "asyncio"),
+    "tracker": (tool, "asyncio"),
+    "tracker-writes": (writes, "asyncio"),
 }
 _QUICK: Final = "--quick"
 
@@ -48,7 +62,9 @@ def run(name: str, *, quick: bool = False) -> list[Row]:
 def main(name: str, *options: str) -> None:
     """Measure one benchmark in this process."""
     benchmark, backend = BENCHMARKS[name]
-    rows = anyio.run(benchmark, QUICK if _QUICK in options else FULL, backend, backend=backend)
+    effort = QUICK if _QUICK in options else FULL
+    loop = {"backend_options": {"use_uvloop": True}} if backend == "uvloop" else {"backend": backend}
+    rows = anyio.run(benchmark, effort, backend, **loop)
     print(json.dumps([{key: _rounded(value) for key, value in attrs.asdict(row).items()} for row in rows]))
 
 
