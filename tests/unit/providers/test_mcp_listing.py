@@ -111,7 +111,7 @@ async def test_a_list_without_end_is_no_list():
 
     peer._list = endless  # type: ignore[method-assign]
     async with RemoteServers(ha.Catalog()) as servers:
-        with pytest.raises(ha.ToolError, match="more than 1000 pages"):
+        with pytest.raises(ha.ToolError, match="more than 200 pages"):
             await servers.connect(peer)
 
 
@@ -187,7 +187,7 @@ async def test_r111_each_tool_that_is_listed_can_be_called():
     """R111: while the list changes all the time, each name of one listing answers, or is surely gone."""
     catalog = ha.Catalog()
     peer = Peer(*named("a", "b"))
-    rounds = [named("a", "c"), named("b", "c"), named("a", "b")] * 5
+    rounds = [named("a", "c"), named("b", "c"), named("a", "b")] * 2
 
     async def on_call(params: Any) -> Any:
         await anyio.sleep(0.01)

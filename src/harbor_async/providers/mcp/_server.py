@@ -33,7 +33,7 @@ _CLOSE_TIMEOUT: Final = 5.0
 _SOON: Final = 0.01
 """Seconds: a call that was told to come back then is not told so again for a rounding error."""
 
-_MOST_PAGES: Final = 1000
+_MOST_PAGES: Final = 200
 
 
 _OLD_TOOL: Final = frozenset({ErrorCategory.VALIDATION, ErrorCategory.CONFLICT})
