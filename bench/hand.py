@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
 
 from .work import ARGUMENTS, check, forecast_by_hand
 
 BY_HAND: Final = "by hand"
-Call = Callable[[], Awaitable[str]]
+Call = Callable[[], Coroutine[Any, Any, str]]
 """One call, to its text."""
 
 
