@@ -61,8 +61,8 @@ class OpenAPIRewriter(Rewriter):
         self.check_listed(schema, path)
         if schema.get("additionalProperties") is False:
             self.lose((*path, "additionalProperties"), "additionalProperties", "")
-            if path and not schema.get("properties"):
-                self.refuse(pointer(path), "an object without keys is not allowed")
+        if path and schema.get("properties", schema.get("additionalProperties")) in ({}, False):
+            self.refuse(pointer(path), "an object without keys is not allowed")
         if len(out.get("properties", ())) > 1:
             out["propertyOrdering"] = list(out["properties"])
 

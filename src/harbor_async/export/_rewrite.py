@@ -224,10 +224,10 @@ class Rewriter:
 
     def check_listed(self, schema: dict[str, Any], path: Path) -> None:
         """Refuse an object that has keys of any name; one that only fails to forbid more loses them."""
-        rest, place = schema.get("additionalProperties", True), (*path, "additionalProperties")
-        if rest is not False and (is_object(rest) or not schema.get("properties")):
+        rest, place = schema.get("additionalProperties"), (*path, "additionalProperties")
+        if rest is True or is_object(rest) or (rest is None and "properties" not in schema):
             self.refuse(pointer(place), "every key of an object must be listed")
-        elif rest is not False:
+        elif rest is None:
             self.lose(place, "additionalProperties", "")
 
     def _items(self, schema: dict[str, Any], out: dict[str, Any], path: Path) -> str:

@@ -85,6 +85,11 @@ def test_openai_moved_to_the_description(schema, text):
             "listed",
         ),
         ({"type": "object", "properties": {"x": {}}}, "/properties/p/properties/x", "a type must be named"),
+        (
+            {"type": "object", "properties": {"x": {"type": "string"}}, "additionalProperties": True},
+            "/properties/p/additionalProperties",
+            "listed",
+        ),
         ({"type": "object", "patternProperties": {"a": {}}}, "/properties/p/patternProperties", "keys by pattern"),
         ({"type": "array"}, "/properties/p", "of what type its items are"),
         ({"$ref": "#/$defs/No"}, "/properties/p", "cannot be put together"),
@@ -115,6 +120,23 @@ def test_open_object_with_keys_is_closed():
     exported = openai.schema(closed({"p": {"type": "object", "properties": {"x": {"type": "string"}}}}, "p"))
     assert exported.schema["properties"]["p"]["additionalProperties"] is False
     assert Loss("/properties/p/additionalProperties", "additionalProperties", "") in exported.losses
+
+
+def test_no_arguments():
+    """A tool that takes none, as others describe it, takes none in every dialect."""
+    schema = {"type": "object", "properties": {}}
+    empty = {**schema, "additionalProperties": False}
+    assert {**empty, "required": []} == openai.schema(schema).schema
+    assert empty == anthropic.schema(schema).schema
+    assert {"type": "OBJECT", "properties": {}} == gemini.schema(schema, field="parameters").schema
+    assert schema == gemini.schema(schema).schema == openai.schema(schema, strict=False).schema
+
+
+@pytest.mark.parametrize("schema", [{"type": "object", "properties": {}}, closed({})])
+def test_gemini_parameters_object_without_keys(schema):
+    """Gemini's ``parameters``: an object without keys is refused below the root."""
+    with pytest.raises(ExportError, match="at /properties/p: an object without keys"):
+        gemini.schema(closed({"p": schema}), field="parameters")
 
 
 def test_all_of_is_put_together():
