@@ -23,6 +23,7 @@ PUBLIC = {
     "harbor_async.export": "ExportError Exported Loss Refusal repair",
     "harbor_async.providers.mcp": "Endpoint RemoteServer RemoteServers Stdio StreamableHTTP",
     "harbor_async.schema": "Name derive_schema register_type",
+    "harbor_async.serving.mcp": "Audio Authenticate Block Content Image MCPServer Resource ResourceLink Text",
     "harbor_async.tracker": (
         "CloseWriter CommentFinder CommentWriter ErrorCategory Issue IssueReader LinkPRWriter NAME Op ResultError "
         "TrackerArgs TrackerError TrackerResult TrackerWrite TransitionWriter args_schema tracker_write"
