@@ -1,8 +1,9 @@
-"""The commands for a tracker in a file."""
+"""The commands for a tracker: one in a file, and for a write any other."""
 
 import os
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -11,6 +12,7 @@ import typer
 from rich.table import Table
 
 from .._categories import Outcome
+from .._policy import ToolPolicy
 from ..tracker import Issue, TrackerError, TrackerResult, TrackerWrite
 from ..tracker.writers import Change, SQLiteTracker
 from ._options import BackendName, BackendOption, TimeoutOption, check_timeout
@@ -80,23 +82,64 @@ def history(file: FileArgument, id: IdArgument) -> None:
 
 @app.command()
 def write(
-    file: FileArgument,
-    arguments: Annotated[
-        str, typer.Argument(metavar="JSON", help="The arguments of tracker_write, a JSON object. -: standard input.")
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[FILE] JSON",
+            help="The tracker's file, unless there is --writer, and the arguments of tracker_write, a JSON object. "
+            "-: standard input.",
+        ),
     ],
+    *,
+    writer: Annotated[str | None, typer.Option("--writer", metavar="NAME", help="Another tracker: github, …")] = None,
+    repo: Annotated[str | None, typer.Option("--repo", metavar="OWNER/NAME", help="Its repository.")] = None,
+    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Its address.")] = None,
+    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Who writes.")] = None,
+    author: Annotated[str | None, typer.Option("--author", metavar="NAME", help="The token's account.")] = None,
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", metavar="PATH", help="The file that holds the token.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, and do not send it.")] = False,
     backend: BackendOption = BackendName.ASYNCIO,
     timeout: TimeoutOption = None,
 ) -> int:
-    """Do one write, as tracker_write does, and print its envelope. A comment sent again is a second comment."""
+    """Do one write, as tracker_write does, and print its envelope. A comment sent again is a second comment.
+
+    The token of a writer is in an environment variable (GITHUB_TOKEN, GITLAB_TOKEN, GITEA_TOKEN, FORGEJO_TOKEN,
+    JIRA_API_TOKEN, LINEAR_API_KEY, REDMINE_API_KEY, ROUNDUP_PASSWORD) or a file, and never among the arguments.
+    """
     check_timeout(timeout)
-    data = sys.stdin.buffer.read() if arguments == "-" else os.fsencode(arguments)
-    result, code = _run(_write, file, data, timeout, backend=backend)
+    given = {"repo": repo, "url": url, "user": user, "author": author}
+    options = {name: value for name, value in given.items() if value is not None}
+    if len(words) != (2 if writer is None else 1):
+        msg = "expected FILE JSON, or JSON and --writer"
+        raise UsageError(msg)
+    data = sys.stdin.buffer.read() if words[-1] == "-" else os.fsencode(words[-1])
+    if writer is None:
+        if options or token_file is not None or dry_run:
+            msg = "a tracker in a file takes none of the options of a writer"
+            raise UsageError(msg)
+        result, code = _run(_write, SQLiteTracker(words[0]), data, timeout, backend=backend)
+    else:
+        from ._tracker_writers import DryRun, open_writer  # noqa: PLC0415 - no other command needs ten writers
+
+        plan = DryRun() if dry_run else None
+        opened = open_writer(writer, options, token_file=token_file, dry_run=plan)
+        result, code = _run(_write, opened, data, timeout, plan is not None, backend=backend)
+        if plan is not None and plan.planned:
+            typer.echo(plan.planned)
+            return 0
     if result is not None:
         typer.echo(result.to_json())
     return code
 
 
-async def _write(path: Path, data: bytes, timeout: float | None) -> tuple[TrackerResult | None, int]:
+async def _write(
+    opened: AbstractAsyncContextManager[object],
+    data: bytes,
+    timeout: float | None,
+    is_dry: bool = False,  # noqa: FBT001, FBT002 - anyio.run passes no keywords
+) -> tuple[TrackerResult | None, int]:
     result: TrackerResult | None = None
     code = 0
 
@@ -106,9 +149,10 @@ async def _write(path: Path, data: bytes, timeout: float | None) -> tuple[Tracke
         typer.echo(f"harbor-async: ended by {cause}; the tracker tells whether it was written", err=True)
         group.cancel_scope.cancel()
 
-    async with SQLiteTracker(path) as tracker, anyio.create_task_group() as group:
+    policy = ToolPolicy(attempts=1) if is_dry else None
+    async with opened as tracker, anyio.create_task_group() as group:
         group.start_soon(stop_at_signal, stop)
-        result = await TrackerWrite(tracker).run_json(data, timeout=timeout)
+        result = await TrackerWrite(tracker, policy=policy).run_json(data, timeout=timeout)
         group.cancel_scope.cancel()
     return result, code or int(result is None or result.outcome != Outcome.SUCCEEDED)
 

@@ -12,6 +12,7 @@ import pytest
 
 from harbor_async.tracker import TrackerError
 from harbor_async.tracker.writers.http import Response
+from tests.unit.writers import tables
 from tests.unit.writers.fakes import DATE, FAKES, Fake
 
 ROWS = json.loads((Path(__file__).parent / "failures.json").read_text())
@@ -98,3 +99,11 @@ def test_each_tracker_shows_what_it_must() -> None:
     for name in FAKES:
         found = {row["category"] for tracker, row in CASES if tracker == name}
         assert {"auth_failed", "not_found", "validation", "rate_limited", "api_request", "api_status"} <= found
+
+
+@pytest.mark.parametrize("name", tables.TRACKERS)
+def test_the_docs_show_these_rows(name: str) -> None:
+    """The table in the tracker's page is made of these rows, and of no others."""
+    page = (tables.PAGES / f"{name}.md").read_text()
+    assert tables.table(name) in page
+    assert tables.filled(page, name) == page
