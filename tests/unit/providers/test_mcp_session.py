@@ -139,7 +139,7 @@ async def test_a_tool_with_an_effect_is_retried_where_nothing_was_sent():
 
 
 async def test_waits_between_attempts_to_connect_grow():
-    """2, 4 and 8 s after failures of a server that stays away, and it is found when it is back."""
+    """2, 4 and 8 s after failures of a server that stays away; one that has lived for long is looked for soon again."""
     peer = Peer()
     catalog = ha.Catalog()
     async with RemoteServers(catalog, wait=STEADY) as servers:
@@ -152,6 +152,10 @@ async def test_waits_between_attempts_to_connect_grow():
             await anyio.sleep(pause)
             opened.append(peer.opened)
         assert ([1, 2, 3, 4], True) == (opened, server.is_connected)
+        await anyio.sleep(100)
+        peer.drop()
+        await anyio.sleep(2.1)
+        assert (5, True) == (peer.opened, server.is_connected)
 
 
 async def test_a_server_that_cannot_be_reached_is_an_error_of_connect():
@@ -268,6 +272,8 @@ async def test_servers_are_used_inside_their_block():
             await servers.connect(Peer())
     with pytest.raises(InvalidToolError, match="expected a Catalog"):
         RemoteServers({})  # type: ignore[arg-type]
+    with pytest.raises(InvalidToolError, match="for wait="):
+        RemoteServers(ha.Catalog(), wait=2)  # type: ignore[arg-type]
 
 
 @pytest.mark.virtual(grace=0.05)

@@ -142,11 +142,11 @@ class RemoteServer:
             while not self._is_closing:
                 began = anyio.current_time()
                 await self._live()
-                pause = self._wait.delay(failures := failures + 1, self._random())
+                has_lived = anyio.current_time() - began > self._connect_timeout + _CLOSE_TIMEOUT
+                failures = 1 if has_lived else failures + 1
+                pause = self._wait.delay(failures, self._random())
                 if self._error is not None and not self._is_closing:
                     _LOG.warning("MCP server %r: %s; again in %.3g s", self.name, describe(self._error), pause)
-                if anyio.current_time() - began > self._connect_timeout + pause:
-                    failures = 0  # it has lived for a while
                 await self._rest(pause)
         finally:
             self._is_closing = True

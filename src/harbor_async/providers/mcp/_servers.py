@@ -39,10 +39,13 @@ class RemoteServers:
             random: Uniform numbers in [0, 1) for the jitter of waits; None: a generator of its own.
 
         Raises:
-            InvalidToolError: ``catalog`` is no ``Catalog``.
+            InvalidToolError: ``catalog`` is no ``Catalog``, or ``wait`` has no ``delay``.
         """
         if not isinstance(catalog, Catalog):
             msg = f"RemoteServers: expected a Catalog; got {type(catalog).__name__}"
+            raise InvalidToolError(msg)
+        if not callable(getattr(wait, "delay", None)):
+            msg = f"RemoteServers: expected a Backoff, or an object with delay(retry, u), for wait=; got {wait!r}"
             raise InvalidToolError(msg)
         self.catalog = catalog
         self._wait = wait
