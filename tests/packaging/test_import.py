@@ -39,6 +39,7 @@ ERRORS = (
 )
 
 OPTIONAL = {
+    "agents",
     "anthropic",
     "cattrs",
     "docstring_parser",
@@ -51,6 +52,7 @@ OPTIONAL = {
     "opentelemetry",
     "prometheus_client",
     "psutil",
+    "pydantic_ai",
     "pygal",
     "rich",
     "sqlite3",

@@ -33,9 +33,9 @@ try:
     from langchain_core.runnables import RunnableConfig
     from langchain_core.tools import BaseTool, ToolException
     from pydantic import PrivateAttr, ValidationError
-except ImportError as exc:
+except ImportError as _exc:
     _feature = "harbor_async.adapters.langchain"
-    raise MissingExtraError(_feature, "langchain") from exc
+    raise MissingExtraError(_feature, "langchain") from _exc
 
 __all__ = ["RuntimeTool", "describe_tool", "tools"]
 

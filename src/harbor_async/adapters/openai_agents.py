@@ -20,9 +20,9 @@ from ._expose import Who, who
 try:
     from agents import FunctionTool, Tool
     from agents.tool_context import ToolContext
-except ImportError as exc:
+except ImportError as _exc:
     _feature = "harbor_async.adapters.openai_agents"
-    raise MissingExtraError(_feature, "openai-agents") from exc
+    raise MissingExtraError(_feature, "openai-agents") from _exc
 
 __all__ = ["tools"]
 

@@ -49,9 +49,9 @@ try:
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
     from pydantic_ai.usage import RunUsage
     from pydantic_core import SchemaValidator, core_schema, to_jsonable_python
-except ImportError as exc:
+except ImportError as _exc:
     _feature = "harbor_async.adapters.pydantic_ai"
-    raise MissingExtraError(_feature, "pydantic-ai") from exc
+    raise MissingExtraError(_feature, "pydantic-ai") from _exc
 
 __all__ = ["RuntimeToolset", "describe_toolset"]
 

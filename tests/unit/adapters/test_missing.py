@@ -1,4 +1,4 @@
-"""An adapter says which extra it needs."""
+"""What an adapter holds, and which extra it needs."""
 
 import importlib
 import sys
@@ -6,7 +6,13 @@ import sys
 import pytest
 
 from harbor_async.errors import MissingExtraError
+from tests.unit.adapters.support import framework
 
+NAMES = {
+    "langchain": ["RuntimeTool", "describe_tool", "tools"],
+    "openai_agents": ["tools"],
+    "pydantic_ai": ["RuntimeToolset", "describe_toolset"],
+}
 ADAPTERS = {"langchain": "langchain_core", "openai_agents": "agents", "pydantic_ai": "pydantic_ai"}
 
 
@@ -20,3 +26,12 @@ def test_extra_is_named(adapter, monkeypatch):
     with pytest.raises(MissingExtraError) as raised:
         importlib.import_module(f"harbor_async.adapters.{adapter}")
     assert adapter.replace("_", "-") == raised.value.extra
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_public_names(adapter):
+    """``__all__`` holds the names that the documentation tells, and each of them is there."""
+    framework(ADAPTERS[adapter])
+    loaded = importlib.import_module(f"harbor_async.adapters.{adapter}")
+    assert NAMES[adapter] == loaded.__all__
+    assert [] == [name for name in loaded.__all__ if not hasattr(loaded, name)]

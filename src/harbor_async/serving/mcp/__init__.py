@@ -2,11 +2,11 @@
 
 try:
     import mcp  # noqa: F401 - with it comes what the modules below import # pyright: ignore[reportUnusedImport]
-except ModuleNotFoundError as exc:
+except ModuleNotFoundError as _exc:
     from ...errors import MissingExtraError
 
     feature = "the MCP server"
-    raise MissingExtraError(feature, "mcp") from exc
+    raise MissingExtraError(feature, "mcp") from _exc
 
 from ._content import Audio, Block, Content, Image, Resource, ResourceLink, Text
 from ._http import Authenticate
