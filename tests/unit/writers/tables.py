@@ -1,4 +1,4 @@
-"""The tables of failures in the docs, made of ``failures.json``; ``python tests/unit/writers/tables.py`` writes them."""
+"""The tables of failures in the docs, made of ``failures.json``; this file, run as a program, writes them."""
 
 import json
 import re
