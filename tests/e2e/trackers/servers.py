@@ -120,7 +120,8 @@ class RoundupServer:
 @contextmanager
 def roundup():
     """Run Roundup."""
-    if find_spec("roundup") is None:
+    package = find_spec("roundup")
+    if package is None:
         give_up("the package roundup is not installed")
     port = free_port()
     origin = f"http://127.0.0.1:{port}"
@@ -132,12 +133,16 @@ def roundup():
         # kept its head and body go in two segments, and the second waits 40 ms until the first is acknowledged.
         command = [sys.executable, "-m", "roundup.scripts.roundup_server", "-n", "127.0.0.1", "-p", str(port)]
         command += ["-t", "thread", "-V", "HTTP/1.0"]
+        # Whoever it runs as need not be able to read this checkout.
+        shutil.copytree(Path(package.origin).parent, folder / "lib" / "roundup")
+        folder.chmod(0o755)
         if os.geteuid() == 0:
             subprocess.run(["chown", "-R", "nobody:nogroup", name], check=True)
             command += ["-u", "nobody", "-g", "nogroup"]
         command += [f"main={folder / 'main'}", f"limited={folder / 'limited'}"]
         up = f"{origin}/main/rest/data/status"
-        with running(command, lambda: answers(up), folder / "server.log"):
+        environment = {**os.environ, "PYTHONPATH": str(folder / "lib")}
+        with running(command, lambda: answers(up), folder / "server.log", cwd=folder, env=environment):
             yield RoundupServer(origin)
 
 
