@@ -16,6 +16,7 @@ from ._categories import Outcome
 from ._crew import Crew, make_crew
 from ._results import ToolCall, ToolResult
 from ._trouble import canceled
+from ._waiters import Waiters
 from .errors import HarborError, InvalidToolError, ToolCanceledError
 
 Begin = Callable[..., "Call | ToolResult"]
@@ -145,6 +146,7 @@ class Batch:
             msg = "a batch can be entered once"
             raise HarborError(msg)
         self._crew = make_crew(self._backend, self._end)
+        self._waiters = Waiters(self._crew, self._run, self._end)
         await self._crew.__aenter__()
         self._is_open = True
         return self
@@ -215,7 +217,10 @@ class Batch:
                 self._running.append(item)
                 self.results.append(None)
                 item.is_canceled = self._is_canceled
-                crew.spawn(self._run, item)
+                if item.bound is None or item.ticket is None or item.ticket.is_granted or self._is_canceled:
+                    crew.spawn(self._run, item)
+                else:
+                    self._waiters.add(item)
             else:
                 self._running.append(None)
                 self.results.append(item)
@@ -234,6 +239,8 @@ class Batch:
             call.is_canceled = True
             if call.scope is not None:
                 call.scope.cancel()
+            elif self._waiters.drop(call):
+                self._end(call, canceled(call, None, in_attempt=False))
 
     def is_done(self, index: int) -> bool:
         """Say whether call number ``index`` has ended."""
@@ -245,12 +252,19 @@ class Batch:
             await self._waiting.setdefault(index, anyio.Event()).wait()
 
     def _end(self, call: Call, ended: Any) -> None:
+        if self._waiters.take_end(call, ended):
+            return
         self._running[call.index] = None
-        result = self.results[call.index] = finish(call, ended)
-        if self._missing is not None and result.outcome is Outcome.SUCCEEDED:
-            self._missing -= 1
-            if self._missing == 0:
-                self.cancel()
+        is_first = self._waiters.hold()  # no call starts in the place of this one before it is known whether it must
+        try:
+            result = self.results[call.index] = finish(call, ended)
+            if self._missing is not None and result.outcome is Outcome.SUCCEEDED:
+                self._missing -= 1
+                if self._missing == 0:
+                    self.cancel()
+        finally:
+            if is_first:
+                self._waiters.release()
         if self._waiting and (event := self._waiting.pop(call.index, None)) is not None:
             event.set()
 

@@ -8,6 +8,7 @@ parked and what is ready is taken in turn for each tenant.
 
 import math
 from collections import OrderedDict
+from collections.abc import Callable
 from heapq import heappop, heappush, heapreplace
 from itertools import count
 from typing import TypeAlias
@@ -49,9 +50,10 @@ class Ticket:
         weight: How many places it takes.
         slots: What it takes beside them.
         is_granted: Whether everything was handed over.
+        on_grant: Called when it is, once nothing else is about to be; None: nobody waits.
     """
 
-    __slots__ = ("_called", "_inner", "_limiter", "is_granted", "lane", "order", "slots", "weight")
+    __slots__ = ("_inner", "_limiter", "is_granted", "lane", "on_grant", "order", "slots", "weight")
 
     def __init__(self, limiter: "Limiter", weight: int, slots: tuple[Slot, ...]) -> None:
         """Make a turn that has not come."""
@@ -59,7 +61,7 @@ class Ticket:
         self.weight: int = weight
         self.slots: tuple[Slot, ...] = slots
         self.is_granted: bool = False
-        self._called: anyio.Event | None = None
+        self.on_grant: Callable[[], object] | None = None
         self._inner: dict[Key, Slot] | None = None
 
     def is_held_in(self, limiter: "Limiter") -> bool:
@@ -75,17 +77,12 @@ class Ticket:
             self._inner = {}
         return self._inner.setdefault(key, Slot(key, 1, is_inner=True))
 
-    def grant(self) -> None:
-        """Hand everything over."""
-        self.is_granted = True
-        if self._called is not None:
-            self._called.set()
-
     async def wait(self, _: object) -> None:
         """Wait until everything was handed over."""
         if not self.is_granted:
-            self._called = anyio.Event()
-            await self._called.wait()
+            called = anyio.Event()
+            self.on_grant = called.set
+            await called.wait()
 
     def leave(self) -> None:
         """Give everything back or leave the queue; nothing when that was done before."""
@@ -249,18 +246,24 @@ class Limiter:
         self.running += ticket.weight
         for slot in ticket.slots:
             slot.room -= 1
-        ticket.grant()
+        ticket.is_granted = True
 
     def _call_next(self) -> None:
         """Hand over what is free."""
+        granted: list[Ticket] = []
         while (heap := self._next()) is not None:
             lane = heappop(heap)[1]
             self.queued -= 1
-            self._take(lane.tickets.popitem(last=False)[0])
+            ticket = lane.tickets.popitem(last=False)[0]
+            self._take(ticket)
+            granted.append(ticket)
             if lane.tickets:
                 self._place(lane)
             else:
                 del self._lanes[lane.needs]
+        for ticket in granted:  # not before: who is called may come back here
+            if ticket.on_grant is not None:
+                ticket.on_grant()
 
     def _next(self) -> Heap | None:
         """Return the heap whose first lane is next and finds all free: first of calls that need no place."""

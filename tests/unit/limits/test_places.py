@@ -1,9 +1,11 @@
 """Places and weights: who runs at once, and who waits for whom. Virtual time."""
 
+from contextvars import ContextVar
+
 import anyio
 import pytest
 
-from harbor_async import Limits
+from harbor_async import Limits, ToolCall
 from harbor_async.errors import InvalidToolError
 from harbor_async.testing import wait_all_tasks_blocked
 from tests.unit.limits.support import OK, Log, ask_all, assert_free, call, make, runtime, summary
@@ -114,3 +116,39 @@ def test_limits_are_counts(value):
     with pytest.raises(InvalidToolError, match=r"Limits\.max_running_per_tenant: expected an int of at least 1"):
         Limits(max_running_per_tenant=value)
     assert make(Log().work, max_running=None).max_running is None
+
+
+async def test_waiting_calls_of_a_batch_share_a_task():
+    """Of 500 calls the three that run have a task each, and the 497 that wait have one together."""
+    log = Log()
+    async with runtime(make(log.work), max_running=3) as rt:
+        before = len(anyio.get_running_tasks())
+        async with rt.batch() as batch:
+            batch.start_all([call("work", str(n), 1.0) for n in range(500)])
+            await wait_all_tasks_blocked()
+            assert 3 + 1 == len(anyio.get_running_tasks()) - before
+            assert (3, 497) == (rt.statistics().running, rt.statistics().queued)
+        assert [OK] * 500 == [*map(summary, batch.results)]
+        assert_free(rt)
+    assert (166, 167) == log.spans["499"]
+
+
+async def test_a_call_whose_turn_comes_keeps_the_context_of_its_batch():
+    """A call that starts in another batch's place sees the context variables with which its own batch began it."""
+    who = ContextVar("who", default="nobody")
+
+    async def tell() -> str:
+        await anyio.sleep(1)
+        return who.get()
+
+    async def ask(name: str, told: list[str]) -> None:
+        who.set(name)
+        told += [result.value for result in await rt.invoke_many([ToolCall("", "tell", "")] * 2)]
+
+    ann: list[str] = []
+    ben: list[str] = []
+    async with runtime(make(tell), max_running=1) as rt, anyio.create_task_group() as group:
+        group.start_soon(ask, "ann", ann)
+        group.start_soon(ask, "ben", ben)
+    assert ["ann", "ann"] == ann
+    assert ["ben", "ben"] == ben
