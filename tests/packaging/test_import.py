@@ -30,6 +30,7 @@ PUBLIC = {
     ),
     "harbor_async.tracker.writers": "Change SQLiteTracker",
     "harbor_async.tracker.writers.command": "Command CommandTransport Exit ProcessTransport",
+    "harbor_async.tracker.writers.http": "HTTPTransport Request Response Secret Transport",
 }
 
 ERRORS = (
