@@ -201,7 +201,7 @@ async def test_no_comment_is_there_twice(redmine_server, capsys, anyio_backend_n
     issues = [await run_sync(redmine_server.issue) for _ in range(40)]
     async with (
         weather.Proxy(urlsplit(redmine_server.origin).port, Random(7)).serve() as proxy,
-        HTTPTransport(timeout=weather.PATIENCE) as transport,
+        HTTPTransport(timeout=weather.PATIENCE * 2) as transport,
         Redmine(proxy.origin, token=redmine_server.keys["agent"], transport=transport) as writer,
     ):
         succeeded, results = await weather.write_many(writer, issues, 200)
@@ -218,7 +218,7 @@ async def test_a_blind_retry_writes_twice(redmine_server, capsys, anyio_backend_
     issues = [await run_sync(redmine_server.issue) for _ in range(20)]
     async with (
         weather.Proxy(urlsplit(redmine_server.origin).port, Random(7)).serve() as proxy,
-        HTTPTransport(timeout=weather.PATIENCE) as transport,
+        HTTPTransport(timeout=weather.PATIENCE * 2) as transport,
     ):
         api = API(proxy.origin, Secret(redmine_server.keys["agent"]))
 
