@@ -32,6 +32,7 @@ def load(path):
 
 
 @pytest.mark.timeout(60)  # one starts a server, whose imports alone take a while
+@pytest.mark.filterwarnings("ignore:Async generator 'http:ResourceWarning")  # of the MCP SDK's client, on trio
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_program(path, backend, capsys):
