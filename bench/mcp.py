@@ -190,6 +190,7 @@ def http(command: list[str], era: str, port: int) -> float:
     process = subprocess.Popen([*command, "http", str(port)], stderr=subprocess.DEVNULL)
     try:
         asyncio.run(wait_port(port))
+        asyncio.run(load(port, era))  # to be warm
         return asyncio.run(load(port, era))
     finally:
         process.terminate()
