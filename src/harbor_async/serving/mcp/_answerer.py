@@ -91,7 +91,7 @@ class Answerer:
             lifespan=self._listen,
             get_tool_input_schema=self._find_schema,
             on_list_tools=self._list,  # type: ignore[arg-type] # a dict is as good, as HandlerResult says
-            on_call_tool=self._call,  # type: ignore[arg-type]
+            on_call_tool=self._call,  # type: ignore[arg-type] # as above
             on_subscriptions_listen=self._subscribe,
         )
         self.server.add_notification_handler("notifications/initialized", NotificationParams, self._begin)
@@ -127,7 +127,7 @@ class Answerer:
 
     async def _begin(self, context: Context, _: NotificationParams) -> None:
         # The SDK has no public way to know when a session ends.
-        connection = context.session._connection  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        connection = context.session._connection  # noqa: SLF001 - as said # pyright: ignore[reportPrivateUsage]
         connection.exit_stack.callback(context.lifespan_context.add(connection))
 
     async def _subscribe(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
