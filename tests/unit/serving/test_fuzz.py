@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import random
+import sys
 
 import anyio
 import psutil
@@ -17,7 +18,7 @@ import pytest
 from harbor_async import Catalog, Limits, describe
 from harbor_async.serving.mcp import _stdio
 from tests.unit.limits.support import until
-from tests.unit.serving.wire import ERAS, INITIALIZED, LEGACY, MODERN, call, cancel, initialize, request, stdio
+from tests.unit.serving.wire import ERAS, INITIALIZED, LEGACY, MODERN, call, cancel, initialize, request, stdio, web
 
 INPUTS = int(os.environ.get("HARBOR_FUZZ_INPUTS", "160"))
 LIMIT = 4 * 1000
@@ -77,7 +78,7 @@ async def drive(peer, era: str, first: int, count: int) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS[:2])
-async def test_it_goes_on_serving_with_flat_memory(era, caplog, record_property):
+async def test_it_goes_on_serving_with_flat_memory(era, caplog):
     """After all of it calls are answered, nothing runs, and no more is held than after the first quarter."""
     tools = Catalog([describe(echo), describe(wait)])
     held = []
@@ -89,7 +90,7 @@ async def test_it_goes_on_serving_with_flat_memory(era, caplog, record_property)
             await until(lambda: not state.runtime.statistics().running)
             gc.collect()
             held.append((len(gc.get_objects()), psutil.Process().memory_info().rss))
-    record_property("held", held)
+    sys.stdout.write(f"objects and bytes held, early and late: {held}\n")
     assert held[1][0] - held[0][0] < 1000
     assert held[1][1] - held[0][1] < 20_000_000
 
@@ -125,3 +126,30 @@ async def test_who_does_not_read_is_not_read_from(monkeypatch):
             was_sent = is_sent.is_set()
             answers = [await peer.read() for _ in range(count)]
     assert (False, set(range(count))) == (was_sent, {answer["id"] for answer in answers})
+
+
+@pytest.mark.parametrize("era", ERAS[:2])
+async def test_http_goes_on_serving(era, caplog):
+    """Each wrong body has an answer, no fault of the server; cut connections leave no call; good calls are answered."""
+    caplog.set_level(logging.CRITICAL)
+    chance = random.Random(era)
+    tools = Catalog([describe(echo), describe(wait)])
+    async with web(tools, era, limits=Limits(max_arguments_bytes=1000)) as (client, state):
+        head = client.head(call(era, 0, "echo")) | {"content-type": "application/json"}
+        codes = set()
+        for number in range(INPUTS // 4):
+            answer = await client.http.post(client.url, content=damage(chance, era, number), headers=head)
+            codes.add(answer.status_code)
+        body = json.dumps(call(era, 1, "wait")).encode()
+        lines = [f"{name}: {value}" for name, value in (head | {"content-length": str(len(body))}).items()]
+        asked = "\r\n".join(["POST /mcp HTTP/1.1", f"host: 127.0.0.1:{state.port}", *lines, "", ""]).encode() + body
+        for number in range(1, 12):
+            async with await anyio.connect_tcp("127.0.0.1", state.port) as stream:
+                await stream.send(asked[: len(asked) * number // 11])
+                await (stream.aclose() if number % 2 else stream.send_eof())
+        answers = await client.ask(call(era, 2, "echo", word="ok"))
+        if era == MODERN:  # an old client's session goes on without the connection
+            await until(lambda: not state.runtime.statistics().running)
+    assert "ok" == answers[-1]["result"]["content"][0]["text"]
+    assert {200, 400} <= codes
+    assert max(codes) < 500
