@@ -146,7 +146,7 @@ class Batch:
             msg = "a batch can be entered once"
             raise HarborError(msg)
         self._crew = make_crew(self._backend, self._end)
-        self._waiters = Waiters(self._crew, self._run, self._end)
+        self._waiters = Waiters(self._crew, self._run)
         await self._crew.__aenter__()
         self._is_open = True
         return self
@@ -252,7 +252,7 @@ class Batch:
             await self._waiting.setdefault(index, anyio.Event()).wait()
 
     def _end(self, call: Call, ended: Any) -> None:
-        if self._waiters.take_end(call, ended):
+        if self._waiters.take_end(call, ended, self._end):
             return
         self._running[call.index] = None
         is_first = self._waiters.hold()  # no call starts in the place of this one before it is known whether it must

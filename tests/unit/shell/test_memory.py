@@ -67,7 +67,7 @@ SCENES = {
 
 @each_loop
 @pytest.mark.parametrize("scene", SCENES)
-@pytest.mark.parametrize("way", ["invoke", "invoke_many", "stream", "call"])
+@pytest.mark.parametrize("way", ["invoke", "invoke_many", "in turn", "stream", "call"])
 def test_nothing_is_kept_but_what_the_answer_holds(backend, scene, way):
     """Without the collector, every argument and error of an ended call is gone, but for a failure's cause (R020)."""
     name, arguments, succeeds = SCENES[scene]
@@ -75,7 +75,8 @@ def test_nothing_is_kept_but_what_the_answer_holds(backend, scene, way):
     async def main():
         tracer = Tracer()
         tools = {"run": describe(tracer.run, policy=POLICY), "hang": describe(tracer.hang, policy=POLICY)}
-        async with Runtime(Catalog(tools.values())) as runtime:
+        limits = Limits(max_running=1 if way == "in turn" else None)
+        async with Runtime(Catalog(tools.values()), limits=limits) as runtime:
             if way == "call":
                 try:
                     await runtime.call(tools[name], **arguments)
@@ -88,6 +89,8 @@ def test_nothing_is_kept_but_what_the_answer_holds(backend, scene, way):
                     results = [await runtime.invoke(name, arguments)]
                 elif way == "invoke_many":
                     results = await runtime.invoke_many([call])
+                elif way == "in turn":  # the second waits for the first
+                    results = (await runtime.invoke_many([call, call]))[1:]
                 else:
                     async with runtime.stream([call]) as stream:
                         results = [result async for result in stream]
