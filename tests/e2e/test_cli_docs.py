@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.cli import COMMAND, run
 
 ROOT = Path(__file__).parents[2]
-# Needs a network, or runs until it is stopped; the README's program has a test of its own below, serve in test_mcp_serve.
+# Needs a network, or runs until it is stopped. Tests of their own: the README's program below, serve in test_mcp_serve.
 SETTING_UP = r"pip|make|python3 -m venv|\.venv/|harbor-async serve"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SESSIONS = {
